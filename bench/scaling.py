@@ -3,6 +3,7 @@
 
     bench/scaling.py [--library build/libvolta.so] [--only gpt2 resnet50] [--rounds N] [--json]   validates, then predicts
     bench/scaling.py --validate ... | --predict ...                                               one of the two
+    bench/scaling.py --write docs/distributed.md                                                  both, into the page
     bench/scaling.py --check [--json]                                                             the arithmetic, of fixed numbers
 
 Measured are the parts of a rank's step, each rank with a transport that sends nothing (so that a process alone can be rank 5 of 64), and
@@ -35,9 +36,10 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(HERE, "peers")]
 
 import machine  # noqa: E402
+import report  # noqa: E402
 import scaling_model as model  # noqa: E402
 import turns  # noqa: E402
 from arguments import at_least, require_numpy  # noqa: E402
@@ -46,6 +48,7 @@ LIMIT = 0.15
 NO_LIMIT = model.Link(0.0, 1e15)
 PORT = 29600
 GBIT = 1e9
+TRANSPORTS = {"tcp": "tcp", "delayed": "the script's, with the delay"}
 # name: bits per second, seconds one way
 LINKS = {"10 Gbit/s, 50 µs": (10 * GBIT, 50e-6), "1 Gbit/s, 1 ms": (1 * GBIT, 1e-3)}
 SHAPED_FRAME = 1514  # what tbf counts of a frame of 1500
@@ -461,9 +464,9 @@ def validate(arguments):
                 link = model.Link(delay, model.payload_rate(bits, SHAPED_FRAME), burst_of(bits))
                 times, predicted = turns_of.times[title], model.step(turns_of.tensors, arguments.ranks, costs, link)
                 measured = statistics.median(times)
-                rows.append(dict(kind="validation", case=arguments.case, ranks=arguments.ranks, link=title, transport=transport,
-                                 measured_s=measured, spread=turns.spread(times), predicted_s=predicted.seconds,
-                                 error=predicted.seconds / measured - 1))
+                rows.append(dict(kind="validation", case=arguments.case, rows=arguments.rows or CASES[arguments.case].rows,
+                                 ranks=arguments.ranks, link=title, transport=transport, measured_s=measured, spread=turns.spread(times),
+                                 predicted_s=predicted.seconds, error=predicted.seconds / measured - 1))
                 tell_validation(arguments, rows[-1])
             tell(arguments, dict(kind="costs", case=arguments.case, transport=transport, **dataclasses.asdict(costs)),
                  f"         {transport:8} without a limit {statistics.median(turns_of.times[None]):.3f} s; {parts_text(costs)}")
@@ -508,6 +511,31 @@ def parts_text(costs):
             f"{costs.update * 2**30:.3f} ms, sent or received {costs.send * 2**30:.3f} ms")
 
 
+def validation_table(rows):
+    """Of a page."""
+    return report.table(["link", "transport", "measured, s", "predicted, s", "difference"],
+                        [[row["link"], TRANSPORTS[row["transport"]], f"{row['measured_s']:.3f}", f"{row['predicted_s']:.3f}",
+                          f"{100 * row['error']:+.1f} %"] for row in rows])
+
+
+def prediction_table(rows):
+    return report.table(["prediction: of a rank", "ranks", "link", "step, s", "compute", "exchange", "wait", "efficiency"],
+                        [[row["title"], row["ranks"], row["link"], f"{row['step_s']:.2f}",
+                          *(f"{100 * row[part]:.0f} %" for part in ("compute", "exchange", "wait")), f"{row['efficiency']:.2f}"] for row in rows])
+
+
+def write_page(path, described, validated, predicted):
+    """The sections of a page that bench:scaling_validation and bench:scaling_prediction stand around."""
+    with open(path, encoding="utf-8") as file:
+        page = file.read()
+    case = CASES[validated[0]["case"]].title.format(rows=validated[0]["rows"])
+    line = report.machine_line({"machine": described})
+    page = report.replace_section(page, "scaling_validation", f"{validated[0]['ranks']} ranks, {case}, on {line}\n\n{validation_table(validated)}")
+    page = report.replace_section(page, "scaling_prediction", f"Prediction from parts measured on {line}\n\n{prediction_table(predicted)}")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(page)
+
+
 def predict(arguments, transport):
     """Parts of rank 0 of 8, with all cores; the transport's costs as ranks of one core each had them."""
     cores, rows = len(os.sched_getaffinity(0)), []
@@ -542,6 +570,7 @@ def main(argv=None):
     parser.add_argument("--ranks", type=int, choices=[2, 4], default=2, help="of the validation")
     parser.add_argument("--rows", type=at_least(1), help="of a rank, where the case's number is not wanted")
     parser.add_argument("--rounds", type=at_least(1), default=5, help="steps of each kind")
+    parser.add_argument("--write", metavar="PAGE", help="also write the tables into a page: docs/distributed.md")
     parser.add_argument("--json", action="store_true", help="one object per line")
     parser.add_argument("--worker", type=json.loads, help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
@@ -552,16 +581,21 @@ def main(argv=None):
     require_numpy("scaling.py")
     if os.geteuid() != 0:
         sys.exit("scaling.py: it makes network namespaces, which needs root")
-    tell(arguments, dict(kind="machine", **machine.describe()), f"load {os.getloadavg()[0]:.1f}")
-    wrong = []
+    if arguments.write and (arguments.validate or arguments.predict):
+        parser.error("argument --write: the page has both tables, --validate and --predict make one")
+    described = machine.describe()
+    tell(arguments, dict(kind="machine", **described), report.machine_line({"machine": described}))
+    validated, predicted = [], []
     if arguments.predict:
         with Network(arguments.ranks) as network:
             transport = Turns(arguments, network, "tcp", {}).costs()
     else:
-        rows, transport = validate(arguments)
-        wrong = [row for row in rows if abs(row["error"]) > LIMIT]
+        validated, transport = validate(arguments)
     if not arguments.validate:
-        predict(arguments, transport)
+        predicted = predict(arguments, transport)
+    wrong = [row for row in validated if abs(row["error"]) > LIMIT]
+    if arguments.write and not wrong:
+        write_page(arguments.write, described, validated, predicted)
     for row in wrong:
         print(f"scaling.py: {row['transport']}, {row['link']}: the prediction is {100 * row['error']:+.1f} % off, {100 * LIMIT:.0f} % are "
               "allowed", file=sys.stderr)

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -181,6 +182,34 @@ class MeasuredTest(unittest.TestCase):
     def test_the_slowest_rank_is_waited_for(self):
         mean = scaling.mean_costs([costs(compute=1.0, add=1.0), costs(compute=3.0, add=3.0)])
         self.assertEqual((mean.compute, mean.add), (3.0, 2.0))
+
+
+class PageTest(unittest.TestCase):
+    machine = dict(cpu="a processor", **{"class": "A/1/2"}, cores=2, memory_gib=8.0, system="a system", kernel="6.1", compiler="g++", load=0.1,
+                   date="2026-01-02")
+
+    def test_tables_go_into_the_page(self):
+        validated = [dict(case="tiny", rows=4, ranks=2, link="1 Gbit/s", transport="tcp", measured_s=2.0, predicted_s=1.9, error=-0.05)]
+        predicted = scaling.prediction_rows("one", "one tensor", model.Tensors([MIB]), costs(compute=1.0), (8,))
+        with tempfile.TemporaryDirectory() as folder:
+            page = os.path.join(folder, "page.md")
+            with open(page, "w", encoding="utf-8") as file:
+                file.write("before\n<!-- bench:scaling_validation:begin -->\n<!-- bench:scaling_validation:end -->\nbetween\n"
+                           "<!-- bench:scaling_prediction:begin -->\nold\n<!-- bench:scaling_prediction:end -->\n")
+            scaling.write_page(page, self.machine, validated, predicted)
+            with open(page, encoding="utf-8") as file:
+                text = file.read()
+        self.assertIn("2 ranks, a GPT of 1.7 M parameters, 4 rows of 64 tokens a rank, on a processor (class A/1/2), 2 cores", text)
+        self.assertIn("| 1 Gbit/s | tcp | 2.000 | 1.900 | -5.0 % |", text)
+        self.assertIn("Prediction from parts measured on a processor", text)
+        self.assertIn("| one tensor | 1 | - | 1.00 | 100 % | 0 % | 0 % | 1.00 |", text)
+        self.assertNotIn("old", text)
+
+    def test_the_page_is_asked_for_whole(self):
+        for part in ("--validate", "--predict"):
+            done = ScriptTest().run_script(part, "--write", "page.md")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("argument --write: the page has both tables", done.stderr)
 
 
 class ScriptTest(unittest.TestCase):
