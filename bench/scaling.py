@@ -149,10 +149,10 @@ class DelayedSockets:
                         raise ConnectionError(f"rank {peer} has ended")
                     into, moved = advanced(into, count), True
                     there = self.stamp(notes)
+                    if not into[0] and self.LENGTH.unpack(length)[0] != len(receive):
+                        raise ConnectionError(f"rank {peer} sent {self.LENGTH.unpack(length)[0]} bytes where {len(receive)} were expected")
             if not moved:
                 select.select([connection] if any(map(len, into)) else [], [connection] if any(map(len, out)) else [], [], 60)
-        if self.LENGTH.unpack(length)[0] != len(receive):
-            raise ConnectionError(f"rank {peer} sent {self.LENGTH.unpack(length)[0]} bytes where {len(receive)} were expected")
         sleep_until(there + self.delay)
 
     def stamp(self, notes):

@@ -1,10 +1,14 @@
-"""bench/scaling.py and its model: what a step costs by arithmetic, on planted figures. No clock, no library, no network."""
+"""bench/scaling.py and its model: what a step costs by arithmetic, on planted figures; and its transport. No library, no other machine."""
 
+import concurrent.futures
+import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -182,6 +186,45 @@ class MeasuredTest(unittest.TestCase):
     def test_the_slowest_rank_is_waited_for(self):
         mean = scaling.mean_costs([costs(compute=1.0, add=1.0), costs(compute=3.0, add=3.0)])
         self.assertEqual((mean.compute, mean.add), (3.0, 2.0))
+
+
+class SocketsTest(unittest.TestCase):
+    """The transport with a delay, between two threads."""
+
+    def setUp(self):
+        with contextlib.ExitStack() as free:
+            ports = [free.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1] for _ in range(2)]
+        addresses = [("127.0.0.1", port) for port in ports]
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            self.ranks = list(pool.map(lambda rank: scaling.DelayedSockets(rank, 2, addresses), range(2)))
+        for rank in self.ranks:
+            for connection in rank.sockets.values():
+                self.addCleanup(connection.close)
+
+    def exchange(self, sent, room):
+        """What each of the two receives."""
+        into = [bytearray(size) for size in room]
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            done = [pool.submit(self.ranks[rank], 1 - rank, memoryview(sent[rank]), memoryview(into[rank])) for rank in range(2)]
+            for one in done:
+                one.result(60)
+        return [bytes(one) for one in into]
+
+    def test_bytes_arrive_both_ways(self):
+        long, short = bytes(range(256)) * 8192, b"seven b"
+        self.assertEqual(self.exchange([long, short], [7, len(long)]), [short, long])
+        self.assertEqual(self.exchange([b"", short], [7, 0]), [short, b""])
+
+    def test_nothing_comes_before_the_delay(self):
+        for rank in self.ranks:
+            rank.delay = 0.05
+        begin = time.perf_counter()
+        self.exchange([b"one", b"two"], [3, 3])
+        self.assertGreaterEqual(time.perf_counter() - begin, 0.05)
+
+    def test_another_length_is_told(self):
+        with self.assertRaisesRegex(ConnectionError, "rank 1 sent 3 bytes where 2 were expected"):
+            self.exchange([b"ab", b"abc"], [2, 3])
 
 
 class PageTest(unittest.TestCase):
