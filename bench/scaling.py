@@ -20,11 +20,9 @@ step of one machine alone over that of N. Frames are Ethernet's of 1500 bytes. N
 
 import argparse
 import contextlib
-import ctypes
 import dataclasses
 import itertools
 import json
-import math
 import os
 import select
 import socket
@@ -81,28 +79,37 @@ VALIDATED = "gpt2-short"
 # ---- A rank, in a process of its own --------------------------------------------------------------------
 
 class NoTransport:
-    """Sends nothing: what it is asked for is written down, with the time between two calls. Numbers that all ranks have are this one's;
-    gradients and parameters stay as they are, but for zeros where nobody has written yet, since sums have to be finite."""
+    """Sends nothing: what it is asked for is written down, with the time between two calls. What comes are zeros to add, numbers that all
+    ranks have as this one has them, and parameters as they were in the beginning: of others, processors could take a multiple of the time
+    where next to nothing is left of gradients."""
 
-    FEW = 4096
+    def __init__(self, tensors, values, ranks, rank):
+        """values: of each of the tensors."""
+        self.calls, self.has_joined = [], False
+        portions, norms = tensors.portions(ranks)
+        few = model.levels(ranks)
+        added = sum(len(portions.added(rank, rank ^ d, d)) for d in few)
+        self.added = range(2 * len(few), 2 * len(few) + added)
+        at = self.added.stop + len(few) + sum(len(norms.gathered(rank, rank ^ d, d)) for d in few)
+        self.parameters = {}  # number of the call: its bytes; none where a slice is received in its place
+        for d in reversed(few):
+            for number, bucket in enumerate(model.slices(portions.chosen(2 * d - 1, rank ^ d))):
+                if len(bucket) > 1:
+                    self.parameters[at + number] = b"".join(values[tensor][first:first + count].tobytes() for tensor, first, count in bucket)
+            at += len(portions.gathered(rank, rank ^ d, d))
 
-    def __init__(self):
-        self.calls, self.scratch, self.written = [], None, 0
+    def begin_step(self):
+        self.calls, self.has_joined = [], True
 
     def __call__(self, peer, send, receive):
-        begin = time.perf_counter()
-        if len(send) == len(receive) <= self.FEW:
-            receive[:] = send
-            if len(send) == model.NUMBER:
-                self.scratch = address_of(receive)
-        elif len(receive) > self.written and address_of(receive) == self.scratch:
+        begin, number = time.perf_counter(), len(self.calls) if self.has_joined else -1
+        if number in self.added:
             receive[:] = bytes(len(receive))
-            self.written = len(receive)
+        elif number in self.parameters:
+            receive[:] = self.parameters[number]
+        elif len(send) == len(receive) <= 4096:
+            receive[:] = send
         self.calls.append((begin, time.perf_counter(), peer, len(send), len(receive)))
-
-
-def address_of(view):
-    return ctypes.addressof(ctypes.c_char.from_buffer(view))
 
 
 class DelayedSockets:
@@ -201,6 +208,10 @@ def load_volta(library):
     return volta
 
 
+def is_statistic(name):
+    return name.endswith((".running_mean", ".running_var"))
+
+
 def network_of(volta, case, context):
     options = dict(case.make)
     if options.pop("kind") == "gpt":
@@ -219,11 +230,11 @@ def batch_of(case, rows):
     return pictures, random.integers(0, case.make["classes"], rows).astype(numpy.int32)
 
 
-def group_of(volta, context, job):
+def group_of(volta, context, job, tensors, values):
     """The group, and its transport where that is this script's."""
     place = dict(rank=job["rank"], size=job["ranks"], timeout=600)
     if job["transport"] == "none":
-        silent = NoTransport()
+        silent = NoTransport(tensors, values, job["ranks"], job["rank"])
         return volta.Group(context, exchange=silent, **place), silent
     if job["transport"] == "delayed":
         sockets = DelayedSockets(job["rank"], job["ranks"], [tuple(address) for address in job["addresses"]])
@@ -238,15 +249,20 @@ def worker(job):
     case, rows, ranks = CASES[job["case"]], job["rows"], job["ranks"]
     context = volta.Context(threads=job["threads"])
     network = network_of(volta, case, context)
-    statistics = {name for name in (one["name"] for one in network.parameters) if name.endswith(("running_mean", "running_var"))}
-    sizes = {one["name"]: math.prod(one["shape"]) for one in network.parameters}
+    names = [one["name"] for one in network.parameters]
+    names.sort(key=is_statistic)  # stable
+    values = [network[name].reshape(-1) for name in names]
+    tensors = model.Tensors([value.size for name, value in zip(names, values) if not is_statistic(name)],
+                            [value.size for name, value in zip(names, values) if is_statistic(name)])
     options = dict(learning_rate=1e-4, weight_decay=0.1, optimizer="adamw")
     if case.make["kind"] == "network":
         options = dict(learning_rate=1e-4, momentum=0.9, optimizer="sgd")
-    group, transport = group_of(volta, context, job)
+    group, transport = group_of(volta, context, job, tensors, values)
     silent = transport if isinstance(transport, NoTransport) else None
     trainer = volta.Trainer(network, [(rows, *case.shape)], shards=ranks, group=group, **options)
     batch = batch_of(case, rows * ranks)
+    if silent:
+        silent.begin_step()
     trainer.step(*batch)
 
     def reply(question):
@@ -255,7 +271,7 @@ def worker(job):
             transport.delay = question["delay"]
         for _ in range(question["rounds"]):
             if silent:
-                silent.calls.clear()
+                silent.begin_step()
             begin = time.perf_counter()
             trainer.step(*batch)
             end = time.perf_counter()
@@ -263,8 +279,7 @@ def worker(job):
             steps.append({"seconds": end - begin, "calls": calls})
         return steps
 
-    turns.answer({"version": volta.__version__, "gradients": [sizes[name] for name in sizes if name not in statistics],
-                  "statistics": [sizes[name] for name in sizes if name in statistics]}, reply)
+    turns.answer({"version": volta.__version__, **dataclasses.asdict(tensors)}, reply)
 
 
 class Ranks:
@@ -427,7 +442,7 @@ class Turns:
     """Ranks that exchange beside ranks that do not, taking turns, so that a neighbour's load meets all alike: parts of a step, the step
     without a limit, and the step over each link."""
 
-    WARM = 1  # step over a link before the one that counts
+    WARM = 1  # step before the one that counts: behind a rest, or the first over a link
 
     def __init__(self, arguments, network, transport, links):
         self.ranks, self.name = len(network.names), arguments.case
@@ -437,8 +452,8 @@ class Turns:
         with Ranks(jobs, [None] * self.ranks) as silent, Ranks(places, network.names) as group:
             self.tensors = tensors_of(silent.hello[0])
             for _ in range(arguments.rounds):
-                for own, steps in zip(self.steps, silent.ask(1)):
-                    own += steps
+                for own, steps in zip(self.steps, silent.ask(self.WARM + 1)):
+                    own.append(steps[-1])
                 for title, (bits, delay) in [(None, (None, 0.0)), *links.items()]:
                     network.shape(bits)
                     self.times[title].append(group.ask(self.WARM + 1, delay)[0][-1]["seconds"])

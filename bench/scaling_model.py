@@ -70,22 +70,34 @@ def share_out(elements, ranks):
     return owners
 
 
-def buckets(elements):
-    """Bytes of the buckets into which portions of so many elements are cut, one after the other."""
-    made, at, left = [], 0, list(elements)
-    left = [count for count in left if count]
-    while at < len(left):
-        if left[at] >= LARGE_ELEMENTS:
-            taken = min(left[at], BUCKET_ELEMENTS)
-            left[at] -= taken
-            at += left[at] == 0
+def slices(elements):
+    """The buckets into which portions of so many elements are cut, one after the other: lists of (portion, first element, elements)."""
+    made, portion, first = [], 0, 0
+
+    def left():
+        return elements[portion] - first
+
+    while portion < len(elements):
+        if left() >= LARGE_ELEMENTS:
+            bucket = [(portion, first, min(left(), BUCKET_ELEMENTS))]
+            first += bucket[0][2]
+            if left() == 0:
+                portion, first = portion + 1, 0
         else:
-            taken = 0
-            while at < len(left) and left[at] < LARGE_ELEMENTS and taken + left[at] <= BUCKET_ELEMENTS:
-                taken += left[at]
-                at += 1
-        made.append(taken * ELEMENT)
+            bucket, room = [], BUCKET_ELEMENTS
+            while portion < len(elements) and left() < LARGE_ELEMENTS and left() <= room:
+                if left():
+                    bucket.append((portion, first, left()))
+                room -= left()
+                portion, first = portion + 1, 0
+        if bucket:
+            made.append(bucket)
     return made
+
+
+def buckets(elements):
+    """Bytes of each."""
+    return [ELEMENT * sum(count for _, _, count in bucket) for bucket in slices(elements)]
 
 
 class Portions:
@@ -100,11 +112,15 @@ class Portions:
         """Bytes."""
         return ELEMENT * sum(count for count, owner in zip(self.elements, self.owners) if owner == rank)
 
+    def chosen(self, mask, bits):
+        """Elements of the portions whose owners end in those bits, none of the others."""
+        return [count if owner & mask == bits & mask else 0 for count, owner in zip(self.elements, self.owners)]
+
     def buckets(self, mask, bits):
-        """Of the portions whose owners end in those bits."""
+        """Bytes of each bucket of those."""
         key = mask, bits & mask
         if key not in self._cut:
-            self._cut[key] = buckets([n for n, owner in zip(self.elements, self.owners) if owner & mask == key[1]])
+            self._cut[key] = buckets(self.chosen(mask, bits))
         return self._cut[key]
 
     def added(self, rank, peer, distance):

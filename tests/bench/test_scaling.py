@@ -1,5 +1,6 @@
 """bench/scaling.py and its model: what a step costs by arithmetic, on planted figures; and its transport. No library, no other machine."""
 
+import array
 import concurrent.futures
 import contextlib
 import json
@@ -186,6 +187,46 @@ class MeasuredTest(unittest.TestCase):
     def test_the_slowest_rank_is_waited_for(self):
         mean = scaling.mean_costs([costs(compute=1.0, add=1.0), costs(compute=3.0, add=3.0)])
         self.assertEqual((mean.compute, mean.add), (3.0, 2.0))
+
+
+class SilentTest(unittest.TestCase):
+    """A transport that sends nothing leaves sums and parameters as they were."""
+
+    def test_what_comes_keeps_everything(self):
+        elements = [20000, 7, MIB + 3, 9, 5]
+        values = [array.array("f", range(tensor, tensor + count)) for tensor, count in enumerate(elements)]
+        for ranks in (2, 4, 8):
+            for rank in range(ranks):
+                tensors = model.Tensors(elements[:4], elements[4:])
+                silent = scaling.NoTransport(tensors, values, ranks, rank)
+                joined = bytearray(8)
+                silent(rank ^ 1, memoryview(b"joining!"), memoryview(joined))
+                self.assertEqual(joined, b"joining!")
+                silent.begin_step()
+                came = [self.received(silent, message) for message in model.messages(tensors, ranks, rank)]
+                self.assertEqual([call[2:] for call in silent.calls], model.messages(tensors, ranks, rank))
+                portions, norms = tensors.portions(ranks)
+                few = model.levels(ranks)
+                added = sum(len(portions.added(rank, rank ^ d, d)) for d in few)
+                self.assertTrue(all(one.count(0) == len(one) for one in came[2 * len(few):2 * len(few) + added]))
+                back = b"".join(came[3 * len(few) + added + sum(len(norms.gathered(rank, rank ^ d, d)) for d in few):])
+                expected = b"".join(
+                    self.packed_or_untouched(values, bucket)
+                    for d in reversed(few) for bucket in model.slices(portions.chosen(2 * d - 1, rank ^ d)))
+                self.assertEqual(back, expected)
+
+    @staticmethod
+    def received(silent, message):
+        peer, sent, received = message
+        into = bytearray(b"\x55" * received)
+        silent(peer, memoryview(bytes(sent)), memoryview(into))
+        return bytes(into)
+
+    @staticmethod
+    def packed_or_untouched(values, bucket):
+        if len(bucket) == 1:
+            return b"\x55" * (4 * bucket[0][2])  # in its place
+        return b"".join(values[tensor][first:first + count].tobytes() for tensor, first, count in bucket)
 
 
 class SocketsTest(unittest.TestCase):
