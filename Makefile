@@ -176,8 +176,12 @@ parity: all ## loss curve and gradients against PyTorch, where it is installed
 	@python3 tests/parity/parity_tokenizers.py --library build/libvolta.so || [ $$? = 2 ]
 	@python3 tests/parity/parity_sentencepiece.py --library build/libvolta.so || [ $$? = 2 ]
 
-xl-verify: build-tests ## training in less memory and by several processes: budgets, updates in the backward pass, shards, groups, GPT-2 XL in 16 GiB; about 10 minutes
-	@$(call run_tests,build,-R '^(test_(activation_budget|training_memory|training_xl|shards|exchange|group_failures.*|mpi_.*)|voltac_launch)$$')
+xl-verify: build-tests ## training in less memory and by several processes: budgets, updates in the backward pass, shards, groups, GPT-2 XL in 16 GiB; about 15 minutes
+	@$(call run_tests,build,-R '^(test_(activation_budget|training_memory|training_xl|shards|exchange|group_failures.*|mpi_.*)|voltac_launch|ranks_(one_result_whole|on_hosts|killed))$$')
+
+group-kills: build-tests ## KILLS (1000) ranks killed at random moments, of real processes and of the transport between threads; each run goes on to the same hash
+	@python3 -B tests/group/kills.py build/voltac --kills $(or $(KILLS),1000) --seed $(or $(SEED),1)
+	@build/tests/api/test_shards kills $(or $(KILLS),1000) $(or $(SEED),1)
 
 bindings: ## what is printed of the public headers for bindings and the manual, written anew
 	@python3 -B tools/describe_api.py --write && python3 -B tools/print_bindings.py --write && python3 -B tools/print_reference.py --write

@@ -1,17 +1,22 @@
 // Training in shards: the bits depend on the shards and on nothing else, neither on who computes them nor on
 // threads, budgets, the way that messages take, or the rank that a run goes on with. Ranks are threads here,
 // each with a context.
+//     test_shards [kills COUNT SEED]: the ranks that are killed at random calls alone, so many of them
 #include <unistd.h>
 
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "tests/support/cmocka_cpp.h"
 #include "tests/support/fake_transport.h"
+#include "tests/support/place.h"
 #include "volta.h"
 
 namespace {
@@ -52,9 +57,22 @@ volta_status make_network(volta_context* context, volta_model** model) {
     return volta_model_create_network(context, &options, 7, model);
 }
 
+// Of several buckets.
+volta_status make_wider_gpt(volta_context* context, volta_model** model) {
+    volta_gpt_options options = VOLTA_GPT_OPTIONS_INIT;
+    options.vocabulary = kVocabulary;
+    options.layers = 4;
+    options.dim = 192;
+    options.heads = 4;
+    options.context = kTime;
+    options.dropout = 0.1;
+    return volta_model_create_gpt(context, &options, 7, model);
+}
+
 const Subject kSubjects[] = {
     {"a GPT with dropout", make_gpt, {kRows, kTime}, 0},
     {"a ResNet with batch norm", make_network, {kRows, 3, kSide, kSide}, 10},
+    {"a wider GPT", make_wider_gpt, {kRows, kTime}, 0},
 };
 
 struct Run {
@@ -64,6 +82,7 @@ struct Run {
     double clip_norm = 1;
     int first_step = 0, steps = kSteps;
     std::string from, to;  // checkpoints
+    bool saves_each_step = false;
     const volta_allocator* allocator = nullptr;
 };
 
@@ -95,8 +114,10 @@ class Rank {
 
     Result train() {
         make_trainer();
-        for (int step = run_.first_step; step < run_.first_step + run_.steps && is_ok(); ++step)
+        for (int step = run_.first_step; step < run_.first_step + run_.steps && is_ok(); ++step) {
             make_step(step);
+            if (run_.saves_each_step) check(volta_trainer_save(trainer_, run_.to.c_str()));
+        }
         char hash[33] = "";
         check(volta_trainer_hash(trainer_, hash));
         result_.hash = hash;
@@ -106,9 +127,10 @@ class Rank {
     bool is_ok() const { return result_.status == VOLTA_OK; }
     volta_trainer* trainer() { return trainer_; }
     volta_context* context() { return context_; }
+    volta_model* model() { return model_; }
     Result& result() { return result_; }
 
-    void make_trainer() {
+    volta_trainer_options options() const {
         volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
         options.input_shapes = subject_.shape.data();
         options.input_extent_count = subject_.shape.size();
@@ -119,6 +141,10 @@ class Rank {
         options.seed = 3;
         options.activation_budget = run_.activation_budget;
         options.group = group_;
+        return options;
+    }
+    void make_trainer() {
+        volta_trainer_options options = this->options();
         if (model_ == nullptr) make_model();
         if (!is_ok()) return;
         if (run_.from.empty()) return check(volta_trainer_create(model_, &options, &trainer_));
@@ -196,7 +222,8 @@ volta_group_options group_options(FakeTransport& transport, uint32_t rank, uint3
 }
 
 std::vector<Result> train_together(const Subject& subject, uint32_t size,
-                                   const std::function<Run(uint32_t)>& run, const FakeFaults& faults = {}) {
+                                   const std::function<Run(uint32_t)>& run, const FakeFaults& faults = {},
+                                   uint64_t* calls_of_rank_0 = nullptr) {
     FakeTransport transport(size, faults);
     std::vector<Result> results(size);
     std::vector<std::thread> threads;
@@ -206,6 +233,23 @@ std::vector<Result> train_together(const Subject& subject, uint32_t size,
             Rank rank(subject, run(r), &options);
             results[r] = rank.train();
             if (!rank.is_ok()) transport.end(r);
+        });
+    for (std::thread& thread : threads) thread.join();
+    if (calls_of_rank_0 != nullptr) *calls_of_rank_0 = transport.calls(0);
+    return results;
+}
+
+// Over sockets: "local", where ranks read each other's memory, or "tcp", where what they send goes beside the
+// backward pass.
+std::vector<Result> train_over(const volta::test::Place& place, const Subject& subject, uint32_t size,
+                               const Run& run) {
+    std::vector<Result> results(size);
+    std::vector<std::thread> threads;
+    for (uint32_t r = 0; r < size; ++r)
+        threads.emplace_back([&, r] {
+            const volta_group_options options = volta::test::options_of(place, r, size, 60);
+            Rank rank(subject, run, &options);
+            results[r] = rank.train();
         });
     for (std::thread& thread : threads) thread.join();
     return results;
@@ -246,6 +290,25 @@ void test_one_result(void**) {
                                 std::string(subject.name) + ", " + std::to_string(size) + " ranks");
             }
     }
+}
+
+void test_sockets(void**) {
+    for (const Subject& subject : kSubjects)
+        for (const uint64_t micro_batches : {kShards, 2 * kShards}) {
+            Run run;
+            run.micro_batches = micro_batches;
+            const Result expected = train_alone(subject, run);
+            assert_int_equal(expected.status, VOLTA_OK);
+            for (const char* const transport : {"local", "tcp"})
+                for (const uint32_t size : {2u, 4u}) {
+                    run.threads = size == 2 ? 2 : 1;
+                    const volta::test::Place place(transport);
+                    for (const Result& result : train_over(place, subject, size, run))
+                        expect_same(result, expected,
+                                    std::string(subject.name) + " over " + transport + ", " +
+                                        std::to_string(size) + " ranks");
+                }
+        }
 }
 
 void test_micro_batches_within_a_shard(void**) {
@@ -453,6 +516,66 @@ void test_memory(void**) {
     }
 }
 
+// Gradients, and the parameters that a rank owns, are not the host's where ranks share them; a step allocates
+// nothing there either, nor where it sends. What is estimated is what is billed, of the rank.
+void test_memory_over_sockets(void**) {
+    for (const char* const transport : {"local", "tcp"}) {
+        const volta::test::Place place(transport);
+        std::vector<std::thread> threads;
+        std::vector<volta_bill> bills(2), estimates(2);
+        std::vector<uint64_t> held(2), allocated(2);
+        std::vector<Result> results(2);
+        std::vector<volta_step_report> reports(2);
+        for (uint32_t r = 0; r < 2; ++r)
+            threads.emplace_back([&, r] {
+                CountingHeap heap;
+                const volta_allocator allocator = {counting_allocate, counting_release, &heap};
+                Run run;
+                run.allocator = &allocator;
+                const volta_group_options options = volta::test::options_of(place, r, 2, 60);
+                Rank rank(kSubjects[2], run, &options);
+                rank.make_model();
+                const size_t before = heap.tensor_bytes;
+                const volta_trainer_options wanted = rank.options();
+                estimates[r] = bills[r] = VOLTA_BILL_INIT;
+                reports[r] = VOLTA_STEP_REPORT_INIT;
+                rank.check(volta_trainer_estimate(rank.model(), &wanted, nullptr, &estimates[r], nullptr));
+                rank.make_trainer();
+                rank.check(volta_trainer_get_bill(rank.trainer(), &bills[r]));
+                for (int step = 0; step < 3; ++step) {
+                    const int64_t shape[] = {kRows * static_cast<int64_t>(kShards), kTime};
+                    std::vector<int32_t> tokens(static_cast<size_t>(shape[0] * kTime), 5);
+                    volta_tensor* tensor = nullptr;
+                    rank.check(
+                        volta_tensor_wrap(rank.context(), VOLTA_I32, shape, 2, tokens.data(), &tensor));
+                    const volta_tensor* const inputs[] = {tensor};
+                    const uint64_t count = heap.count;
+                    rank.check(volta_trainer_step(rank.trainer(), inputs, 1, tensor, &reports[r]));
+                    allocated[r] = heap.count - count;
+                    volta_tensor_release(tensor);
+                }
+                held[r] = heap.tensor_bytes - before;
+                results[r] = rank.result();
+            });
+        for (std::thread& thread : threads) thread.join();
+        const bool is_local = std::strcmp(transport, "local") == 0;
+        uint64_t shared = 0;  // of both
+        for (uint32_t r = 0; r < 2; ++r) {
+            if (results[r].status != VOLTA_OK) print_error("%s\n", results[r].text.c_str());
+            assert_int_equal(results[r].status, VOLTA_OK);
+            assert_int_equal(allocated[r], 0);
+            assert_true(std::memcmp(&bills[r], &estimates[r], sizeof bills[r]) == 0);
+            assert_true(held[r] <= bills[r].total);
+            shared += bills[r].total - held[r];
+            assert_true(reports[r].wait_seconds > 0 && reports[r].exchange_seconds > 0);
+            assert_true(reports[r].wait_seconds + reports[r].exchange_seconds < 60);
+        }
+        // Each rank's sums of its two shards, with that of the loss, and each parameter once.
+        const uint64_t sums = bills[0].gradients / 2, loss = 64;
+        assert_int_equal(shared, is_local ? 2 * sums + (sums - loss) : 0);
+    }
+}
+
 void test_ranks_that_differ(void**) {
     const auto results = train_together(kSubjects[0], 2, [](uint32_t rank) {
         Run run;
@@ -541,11 +664,83 @@ void test_a_rank_ends(void**) {
     }
 }
 
+// ---- Ranks that are killed at random calls
+
+uint64_t kills_wanted = 20, kill_seed = 1;
+
+uint64_t steps_saved(const std::string& path) {  // 0: there is no checkpoint
+    if (access(path.c_str(), F_OK) != 0) return 0;
+    Run run;
+    run.from = path;
+    Rank rank(kSubjects[0], run, nullptr);
+    rank.make_trainer();
+    if (!rank.is_ok()) print_error("the checkpoint: %s\n", rank.result().text.c_str());
+    assert_true(rank.is_ok());
+    return volta_trainer_current_step(rank.trainer());
+}
+
+// Goes on from the checkpoint, with `size` ranks of which `kill` ends one. Whether the run is over, with the
+// bits that are expected; else all have named the rank.
+bool goes_on(const Run& whole, uint32_t size, const FakeFaults& faults, const Result& expected) {
+    Run run = whole;
+    run.first_step = static_cast<int>(steps_saved(run.to));
+    run.steps -= run.first_step;
+    if (run.first_step > 0) run.from = run.to;
+    const auto results = train_together(
+        kSubjects[0], size, [&](uint32_t) { return run; }, faults);
+    const std::string sentence = "rank " + std::to_string(faults.kill.rank) + " has ended";
+    bool is_over = true;
+    for (const Result& result : results) is_over &= result.status == VOLTA_OK;
+    for (const Result& result : results) {
+        if (is_over) {
+            assert_string_equal(result.hash.c_str(), expected.hash.c_str());
+        } else if (result.status != VOLTA_OK) {  // one that has all it wanted ends well
+            assert_int_equal(result.status, VOLTA_IO_ERROR);
+            assert_non_null(std::strstr(result.text.c_str(), sentence.c_str()));
+        }
+    }
+    return is_over;
+}
+
+void test_killed_ranks_cost_no_bit(void**) {
+    Run whole;
+    whole.steps = 4;
+    whole.to = scratch("killed.volta");
+    whole.saves_each_step = true;
+    const Result expected = train_alone(kSubjects[0], whole);
+    uint64_t calls = 0;
+    train_together(
+        kSubjects[0], 2, [&](uint32_t) { return whole; }, {}, &calls);
+    std::mt19937_64 random(kill_seed);
+    uint64_t kills = 0, runs = 0;
+    for (bool is_over = true; kills < kills_wanted || !is_over; kills += !is_over) {
+        if (is_over) unlink(whole.to.c_str());
+        runs += is_over;
+        const uint32_t size = 2u << random() % 2;
+        FakeFaults faults;
+        faults.seed = static_cast<uint32_t>(random());
+        faults.longest_delay = std::chrono::microseconds(random() % 3 == 0 ? 200 : 0);
+        faults.kill = {static_cast<uint32_t>(random() % size), random() % calls};
+        is_over = goes_on(whole, size, faults, expected);
+    }
+    unlink(whole.to.c_str());
+    std::printf("%llu ranks killed in %llu runs, seed %llu, %s\n", static_cast<unsigned long long>(kills),
+                static_cast<unsigned long long>(runs), static_cast<unsigned long long>(kill_seed),
+                expected.hash.c_str());
+}
+
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
+    if (count > 1 && std::strcmp(arguments[1], "kills") == 0) {
+        if (count > 2) kills_wanted = std::strtoull(arguments[2], nullptr, 10);
+        if (count > 3) kill_seed = std::strtoull(arguments[3], nullptr, 10);
+        const CMUnitTest kills[] = {cmocka_unit_test(test_killed_ranks_cost_no_bit)};
+        return cmocka_run_group_tests(kills, nullptr, nullptr);
+    }
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_one_result),
+        cmocka_unit_test(test_sockets),
         cmocka_unit_test(test_micro_batches_within_a_shard),
         cmocka_unit_test(test_budgets_of_activations),
         cmocka_unit_test(test_resume_with_other_ranks),
@@ -554,11 +749,13 @@ int main() {
         cmocka_unit_test(test_dropout_is_of_the_row),
         cmocka_unit_test(test_rows_of_a_rank),
         cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_memory_over_sockets),
         cmocka_unit_test(test_ranks_that_differ),
         cmocka_unit_test(test_stop),
         cmocka_unit_test(test_more_ranks_than_shards),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_a_rank_ends),
+        cmocka_unit_test(test_killed_ranks_cost_no_bit),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
