@@ -46,6 +46,7 @@ LIMIT = 0.15
 NO_LIMIT = model.Link(0.0, 1e15)
 PORT = 29600
 GBIT = 1e9
+SENDS_BESIDE = {"tcp": True, "delayed": False}  # the backward pass; one of the host's own sends behind it
 TRANSPORTS = {"tcp": "tcp", "delayed": "the script's, with the delay"}
 # name: bits per second, seconds one way
 LINKS = {"10 Gbit/s, 50 µs": (10 * GBIT, 50e-6), "1 Gbit/s, 1 ms": (1 * GBIT, 1e-3)}
@@ -86,17 +87,16 @@ class NoTransport:
     def __init__(self, tensors, values, ranks, rank):
         """values: of each of the tensors."""
         self.calls, self.has_joined = [], False
-        portions, norms = tensors.portions(ranks)
-        few = model.levels(ranks)
-        added = sum(len(portions.added(rank, rank ^ d, d)) for d in few)
-        self.added = range(2 * len(few), 2 * len(few) + added)
-        at = self.added.stop + len(few) + sum(len(norms.gathered(rank, rank ^ d, d)) for d in few)
+        _, _, parameters = tensors.portions(ranks)
+        numbers, meeting, sums, loss, norms, back = map(len, model.messages(tensors, ranks, rank))
+        self.added = range(numbers + meeting, numbers + meeting + sums)
+        at = self.added.stop + loss + norms
         self.parameters = {}  # number of the call: its bytes; none where a slice is received in its place
-        for d in reversed(few):
-            for number, bucket in enumerate(model.slices(portions.chosen(2 * d - 1, rank ^ d))):
+        for d in reversed(model.levels(ranks)):
+            for number, bucket in enumerate(model.slices(parameters.chosen(2 * d - 1, rank ^ d))):
                 if len(bucket) > 1:
                     self.parameters[at + number] = b"".join(values[tensor][first:first + count].tobytes() for tensor, first, count in bucket)
-            at += len(portions.gathered(rank, rank ^ d, d))
+            at += len(parameters.gathered(rank, rank ^ d, d))
 
     def begin_step(self):
         self.calls, self.has_joined = [], True
@@ -264,6 +264,7 @@ def worker(job):
     if silent:
         silent.begin_step()
     trainer.step(*batch)
+    made = made_in_pass(context, lambda: trainer.step(*batch), silent, names) if silent else []
 
     def reply(question):
         steps = []
@@ -279,7 +280,25 @@ def worker(job):
             steps.append({"seconds": end - begin, "calls": calls})
         return steps
 
-    turns.answer({"version": volta.__version__, **dataclasses.asdict(tensors)}, reply)
+    turns.answer({"version": volta.__version__, "made": made, **dataclasses.asdict(tensors)}, reply)
+
+
+def made_in_pass(context, step, silent, names):
+    """For each of the tensors, behind which part of the forward and backward pass its gradient has been written, by the profiler; those that
+    no step of the plan is named after count as there from the beginning."""
+    silent.begin_step()
+    with context.profile() as profile:
+        step()
+    events = profile.events
+    forward_and_backward = max((event for event in events if event["name"] == "each"), key=lambda event: event["end_ns"] - event["begin_ns"])
+    begin = forward_and_backward["begin_ns"]
+    end = min(event["end_ns"] for event in events if event["name"] == "reduce" and event["begin_ns"] > begin)
+    last = {}
+    for event in events:
+        kind, _, name = event["node"].partition("/")
+        if name and kind in ("gradient", "statistic") and begin <= event["begin_ns"] < end:
+            last[name] = (event["end_ns"] - begin) / (end - begin)
+    return [last.get(name, 0.0) for name in names]
 
 
 class Ranks:
@@ -325,23 +344,18 @@ class Ranks:
 
 def parts_of(step, tensors, ranks, rank):
     """(compute, add, norms, update) in seconds, of one step whose transport sends nothing."""
-    portions, norms = tensors.portions(ranks)
-    few = model.levels(ranks)
-    count_added = sum(len(portions.added(rank, rank ^ d, d)) for d in few)
-    count_norms = sum(len(norms.gathered(rank, rank ^ d, d)) for d in few)
     calls = step["calls"]
     gaps = [now[0] - before[1] for before, now in zip([(0, 0)] + calls, calls + [(step["seconds"],)])]
-    added = 2 * len(few)  # the first call that sends gradients
-    loss = added + count_added
-    gathered = loss + len(few)
-    parameters = gathered + count_norms
-    return gaps[0] + gaps[added], sum(gaps[added + 1:loss + 1]), gaps[gathered], sum(gaps[parameters:])
+    numbers, meeting, sums, loss, norms, _ = map(len, model.messages(tensors, ranks, rank))
+    added = numbers + meeting
+    gathered = added + sums + loss
+    return gaps[0] + gaps[numbers], sum(gaps[added + 1:added + sums + 1]), gaps[gathered], sum(gaps[gathered + norms:])
 
 
 def check_messages(calls, tensors, ranks, rank):
     """Ends the script where the library asks its transport for other messages than the model has."""
     told = [tuple(call[2:]) for call in calls]
-    ours = model.messages(tensors, ranks, rank)
+    ours = [message for part in model.messages(tensors, ranks, rank) for message in part]
     for at, (theirs, own) in enumerate(itertools.zip_longest(told, ours)):
         if theirs != own:
             sys.exit(f"scaling.py: exchange {at} of rank {rank} of {ranks} is {theirs} in the library, {own} in the model (peer, bytes sent, "
@@ -350,9 +364,9 @@ def check_messages(calls, tensors, ranks, rank):
 
 def costs_of(steps, tensors, ranks, rank):
     """The median of each part over the steps, per byte where the model has it so."""
-    portions, _ = tensors.portions(ranks)
-    received = sum(pair[1] for d in model.levels(ranks) for pair in portions.added(rank, rank ^ d, d))
-    owned = portions.owned(rank)
+    added, _, parameters = tensors.portions(ranks)
+    received = sum(pair[1] for d in model.levels(ranks) for pair in added.added(rank, rank ^ d, d))
+    owned = parameters.owned(rank)
     rows = [parts_of(one, tensors, ranks, rank) for one in steps]
     compute, add, norms, update = (statistics.median(column) for column in zip(*rows))
     return model.Costs(compute, add / received, norms / owned, update / owned, 0.0, 0.0)
@@ -374,14 +388,14 @@ def tensors_of(hello):
 
 
 def measured_parts(arguments, name, ranks, which, threads):
-    """(tensors, costs without a transport) of the ranks in `which`, side by side."""
+    """(tensors, when their gradients are made, costs without a transport) of the ranks in `which`, side by side."""
     jobs = [job_of(arguments, name, ranks, rank, threads, "none") for rank in which]
     with Ranks(jobs, [None] * len(jobs)) as workers:
-        tensors = tensors_of(workers.hello[0])
+        tensors, made = tensors_of(workers.hello[0]), workers.hello[0]["made"]
         answers = workers.ask(arguments.rounds)
     for rank, steps in zip(which, answers):
         check_messages(steps[0]["calls"], tensors, ranks, rank)
-    return tensors, mean_costs([costs_of(steps, tensors, ranks, rank) for rank, steps in zip(which, answers)])
+    return tensors, made, mean_costs([costs_of(steps, tensors, ranks, rank) for rank, steps in zip(which, answers)])
 
 
 # ---- Links that this machine makes ----------------------------------------------------------------------
@@ -451,6 +465,7 @@ class Turns:
         places = [dict(job, transport=transport, addresses=network.addresses(PORT)) for job in jobs]
         with Ranks(jobs, [None] * self.ranks) as silent, Ranks(places, network.names) as group:
             self.tensors = tensors_of(silent.hello[0])
+            self.made = silent.hello[0]["made"] if SENDS_BESIDE[transport] else None
             for _ in range(arguments.rounds):
                 for own, steps in zip(self.steps, silent.ask(self.WARM + 1)):
                     own.append(steps[-1])
@@ -463,7 +478,7 @@ class Turns:
     def costs(self):
         """With those of the transport, found from the step without a limit."""
         own = mean_costs([costs_of(steps, self.tensors, self.ranks, rank) for rank, steps in enumerate(self.steps)])
-        return model.transport_cost(self.tensors, self.ranks, own, NO_LIMIT, statistics.median(self.times[None]))
+        return model.transport_cost(self.tensors, self.ranks, own, NO_LIMIT, statistics.median(self.times[None]), self.made)
 
 
 def validate(arguments):
@@ -477,7 +492,7 @@ def validate(arguments):
             costs = found[transport] = turns_of.costs()
             for title, (bits, delay) in links.items():
                 link = model.Link(delay, model.payload_rate(bits, SHAPED_FRAME), burst_of(bits))
-                times, predicted = turns_of.times[title], model.step(turns_of.tensors, arguments.ranks, costs, link)
+                times, predicted = turns_of.times[title], model.step(turns_of.tensors, arguments.ranks, costs, link, turns_of.made)
                 measured = statistics.median(times)
                 rows.append(dict(kind="validation", case=arguments.case, rows=arguments.rows or CASES[arguments.case].rows,
                                  ranks=arguments.ranks, link=title, transport=transport, measured_s=measured, spread=turns.spread(times),
@@ -499,13 +514,13 @@ def tell_validation(arguments, row):
          f"{100 * row['spread']:4.1f} %)  predicted {row['predicted_s']:7.3f} s  {100 * row['error']:+5.1f} %")
 
 
-def prediction_rows(name, title, tensors, costs, many=(8, 64)):
+def prediction_rows(name, title, tensors, costs, many=(8, 64), made=None, share=1.0):
     alone = model.step(tensors, 1, costs, model.Link(0.0, 1e15))
     rows = [dict(kind="prediction", case=name, title=title, ranks=1, link="-", step_s=alone.seconds, compute=1.0, exchange=0.0, wait=0.0,
                  efficiency=1.0)]
     for link, (bits, delay) in LINKS.items():
         for ranks in many:
-            step = model.step(tensors, ranks, costs, model.Link(delay, model.payload_rate(bits)))
+            step = model.step(tensors, ranks, costs, model.Link(delay, model.payload_rate(bits)), made, share)
             rows.append(dict(kind="prediction", case=name, title=title, ranks=ranks, link=link, step_s=step.seconds,
                              compute=step.compute / step.seconds, exchange=step.exchange / step.seconds, wait=step.wait / step.seconds,
                              efficiency=alone.seconds / step.seconds))
@@ -555,23 +570,26 @@ def predict(arguments, transport):
     """Parts of rank 0 of 8, with all cores; the transport's costs as ranks of one core each had them."""
     cores, rows = len(os.sched_getaffinity(0)), []
     for name in arguments.only:
-        tensors, parts = measured_parts(arguments, name, 8, [0], cores)
+        tensors, made, parts = measured_parts(arguments, name, 8, [0], cores)
         costs = dataclasses.replace(parts, send=transport.send, receive=transport.receive)
         title = CASES[name].title.format(rows=arguments.rows or CASES[name].rows)
         tell(arguments, dict(kind="costs", case=name, transport="tcp", parameters=sum(tensors.gradients), **dataclasses.asdict(costs)),
              f"\n{title}: {sum(tensors.gradients) / 1e6:.1f} M parameters; {parts_text(costs)}")
-        made = prediction_rows(name, title, tensors, costs)
-        tell_predictions(arguments, made)
-        rows += made
+        predicted = prediction_rows(name, title, tensors, costs, made=made, share=1 / cores)
+        tell_predictions(arguments, predicted)
+        rows += predicted
     return rows
 
 
 def check(arguments):
     """Fixed numbers: what the model makes of them is what tests/bench/test_scaling.py expects."""
     costs = model.Costs(compute=1.0, add=0.25e-9, norms=0.1e-9, update=1e-9, send=0.25e-9, receive=0.25e-9)
-    for name, title, elements in (("even", "64 tensors of 1 Mi elements", [1 << 20] * 64),
-                                  ("uneven", "one tensor of 32 Mi elements, 32 of 1 Mi", [32 << 20] + [1 << 20] * 32)):
-        tell_predictions(arguments, prediction_rows(name, title, model.Tensors(elements), costs, (2, 8, 64)))
+    even, uneven = [1 << 20] * 64, [32 << 20] + [1 << 20] * 32
+    late = [1 - tensor / 96 for tensor in range(64)]
+    for name, title, elements, made in (("even", "64 tensors of 1 Mi elements", even, None),
+                                        ("uneven", "one tensor of 32 Mi elements, 32 of 1 Mi", uneven, None),
+                                        ("beside", "64 tensors of 1 Mi elements, sent beside the pass", even, late)):
+        tell_predictions(arguments, prediction_rows(name, title, model.Tensors(elements), costs, (2, 8, 64), made, 0.5))
 
 
 def main(argv=None):
