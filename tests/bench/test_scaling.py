@@ -18,6 +18,7 @@ sys.path.insert(0, BENCH)
 
 import scaling  # noqa: E402
 import scaling_model as model  # noqa: E402
+import scaling_rank  # noqa: E402
 
 MIB = 1 << 20
 FREE = model.Costs(compute=0.0, add=0.0, norms=0.0, update=0.0, send=0.0, receive=0.0)
@@ -206,7 +207,7 @@ class SilentTest(unittest.TestCase):
         for ranks in (2, 4, 8):
             for rank in range(ranks):
                 tensors = model.Tensors(elements[:4], elements[4:])
-                silent = scaling.NoTransport(tensors, values, ranks, rank)
+                silent = scaling_rank.NoTransport(tensors, values, ranks, rank)
                 joined = bytearray(8)
                 silent(rank ^ 1, memoryview(b"joining!"), memoryview(joined))
                 self.assertEqual(joined, b"joining!")
@@ -242,7 +243,7 @@ class SocketsTest(unittest.TestCase):
             ports = [free.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1] for _ in range(2)]
         addresses = [("127.0.0.1", port) for port in ports]
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            self.ranks = list(pool.map(lambda rank: scaling.DelayedSockets(rank, 2, addresses), range(2)))
+            self.ranks = list(pool.map(lambda rank: scaling_rank.DelayedSockets(rank, 2, addresses), range(2)))
         for rank in self.ranks:
             for connection in rank.sockets.values():
                 self.addCleanup(connection.close)
