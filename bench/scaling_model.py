@@ -1,9 +1,11 @@
 """The time of a data-parallel training step on N ranks, by arithmetic alone: no clock, no library.
 
-What the ranks do is engine/group/collective.cpp and engine/runtime/sharded_step.cpp: owners are whole tensors (share_out), gradients are
-added by recursive halving in buckets of at most 4 MiB, both ways at once, and parameters go the way back. Every rank has a clock of its
-own here; an exchange begins for each of the two when it is there, and ends when what it waits for has come. The link is latency and rate,
-both ways at once, from each rank to each other without a third in its way: a switch that is not the bottleneck.
+What the ranks do is engine/group/collective.cpp, engine/runtime/gradient_exchange.cpp and engine/runtime/sharded_step.cpp: owners are whole
+tensors (share_out), gradients are added by recursive halving in buckets of at most 4 MiB, both ways at once, from the last tensor to the
+first, and parameters go the way back. A transport that may be used by a thread of its own sends the first level beside the backward pass,
+each bucket when it has been made. Every rank has a clock of its own here; an exchange begins for each of the two when it is there, and ends
+when what it waits for has come. The link is latency and rate, both ways at once, from each rank to each other without a third in its way: a
+switch that is not the bottleneck.
 """
 
 import dataclasses
@@ -21,9 +23,11 @@ class Tensors:
     statistics: list = dataclasses.field(default_factory=list)
 
     def portions(self, ranks):
-        """What is added, and its norms."""
-        added = Portions(self.gradients + self.statistics, ranks)
-        return added, Portions([1] * len(self.gradients) + [0] * len(self.statistics), ranks, added.owners)
+        """What is added, in that order; its norms, and the parameters, in theirs."""
+        elements = self.gradients + self.statistics
+        parameters = Portions(elements, ranks)
+        norms = Portions([1] * len(self.gradients) + [0] * len(self.statistics), ranks, parameters.owners)
+        return Portions(elements[::-1], ranks, parameters.owners[::-1]), norms, parameters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,12 +120,20 @@ class Portions:
         """Elements of the portions whose owners end in those bits, none of the others."""
         return [count if owner & mask == bits & mask else 0 for count, owner in zip(self.elements, self.owners)]
 
-    def buckets(self, mask, bits):
-        """Bytes of each bucket of those."""
+    def cut(self, mask, bits):
+        """(bytes, portions from the first one on that have them and those before) of each bucket of those."""
         key = mask, bits & mask
         if key not in self._cut:
-            self._cut[key] = buckets(self.chosen(mask, bits))
+            self._cut[key] = [(ELEMENT * sum(count for _, _, count in bucket), bucket[-1][0] + 1) for bucket in slices(self.chosen(mask, bits))]
         return self._cut[key]
+
+    def buckets(self, mask, bits):
+        return [size for size, _ in self.cut(mask, bits)]
+
+    def needed(self, rank, peer):
+        """How many portions have to be there for each exchange of the first level."""
+        sent, received = ([through for _, through in self.cut(1, bits)] for bits in (peer, rank))
+        return [max(pair) for pair in pairs(sent, received)]
 
     def added(self, rank, peer, distance):
         """(bytes sent, bytes received) of each exchange of a level of the sum."""
@@ -144,6 +156,23 @@ def levels(ranks):
     return [1 << level for level in range(ranks.bit_length() - 1)]
 
 
+class _Pass:
+    """Forward and backward pass of a rank, beside which it sends: what that takes of the cores, the pass takes longer."""
+
+    def __init__(self, begin, seconds, share):
+        self.begin, self.seconds, self.share, self.lent = begin, seconds, share, 0.0
+
+    @property
+    def end(self):
+        return self.begin + self.seconds + self.lent
+
+    def at(self, part):
+        return self.begin + part * self.seconds + self.lent if part < 1 else self.end
+
+    def lends(self, now, seconds):
+        self.lent += self.share * min(seconds, max(0.0, self.end - now))
+
+
 class _Clocks:
     """Of all ranks; and how much of each rank's time was what."""
 
@@ -151,6 +180,8 @@ class _Clocks:
         self.ranks, self.costs, self.link = ranks, costs, link
         self.now, self.compute, self.wait = ([0.0] * ranks for _ in range(3))
         self.free = [0.0] * ranks  # when the last byte of a rank has left
+        self.saved = [link.burst] * ranks  # of the burst
+        self.passes = [None] * ranks  # while something is sent beside it
 
     def works(self, rank, seconds):
         self.now[rank] += seconds
@@ -159,8 +190,9 @@ class _Clocks:
     def leaves(self, rank, size, work):
         """When the last of so many bytes has left: the link's rate, and not before the sender has had its work with them."""
         begin = max(self.now[rank], self.free[rank])
-        rested = min(self.link.burst, (begin - self.free[rank]) * self.link.rate)
-        self.free[rank] = max(begin + max(0.0, size - rested) / self.link.rate, self.now[rank] + work)
+        saved = min(self.link.burst, self.saved[rank] + (begin - self.free[rank]) * self.link.rate)
+        self.saved[rank] = max(0.0, saved - size)
+        self.free[rank] = max(begin + max(0.0, size - saved) / self.link.rate, self.now[rank] + work)
         return self.free[rank]
 
     def exchange(self, a, b, sent, received):
@@ -171,7 +203,11 @@ class _Clocks:
         left = {a: self.leaves(a, sent, work[a]), b: self.leaves(b, received, work[b])}
         for rank, peer in ((a, b), (b, a)):
             self.now[rank] = max(left[rank], left[peer] + self.link.seconds, begin[rank] + work[rank])
-            self.wait[rank] += max(0.0, min(begin[peer], self.now[rank]) - begin[rank])
+            beside = self.passes[rank]
+            if beside:
+                beside.lends(begin[rank], work[rank])
+            waits_from = max(begin[rank], beside.end) if beside else begin[rank]
+            self.wait[rank] += max(0.0, min(begin[peer], self.now[rank]) - waits_from)
 
     def for_all(self, size):
         """A few numbers that all ranks have then."""
@@ -180,14 +216,47 @@ class _Clocks:
                 if rank < rank ^ distance:
                     self.exchange(rank, rank ^ distance, size, size)
 
-    def add(self, portions):
+    def adds(self, rank, size):
+        """So many bytes to what the rank has."""
+        seconds, beside = self.costs.add * size, self.passes[rank]
+        if beside:
+            beside.lends(self.now[rank], seconds)
+            self.now[rank] += seconds
+        else:
+            self.works(rank, seconds)
+
+    def add(self, portions, made, share):
+        """The pass of all ranks, and the sums. made: for each portion the part of the pass behind which it is there; None: they go when
+        all are. share: of the work beside the pass, what the pass takes longer for it."""
+        begin, seconds = list(self.now), self.costs.compute
+        if made is None:
+            for rank in range(self.ranks):
+                self.works(rank, seconds)
+        else:
+            self.passes = [_Pass(now, seconds, share) for now in self.now]
+            made = [max(made[:count]) for count in range(1, len(made) + 1)]  # they go one after the other
+        self.for_each_level(portions, made)
+        for rank in range(self.ranks) if made is not None else ():
+            end = self.passes[rank].end
+            self.compute[rank] += end - begin[rank]
+            self.now[rank] = max(self.now[rank], end)
+        self.passes = [None] * self.ranks
+
+    def for_each_level(self, portions, made):
         for distance in levels(self.ranks):
+            needed = {rank: portions.needed(rank, rank ^ 1) for rank in range(self.ranks)} if made and distance == 1 else {}
+            if distance == 1:
+                for rank, counts in needed.items():
+                    self.now[rank] = self.passes[rank].at(made[counts[0] - 1]) if counts else self.now[rank]
+                self.for_all(0)
             for rank in range(self.ranks):
                 peer = rank ^ distance
-                for sent, received in portions.added(rank, peer, distance) if rank < peer else ():
+                for number, (sent, received) in enumerate(portions.added(rank, peer, distance) if rank < peer else ()):
+                    for one in (rank, peer) if needed else ():
+                        self.now[one] = max(self.now[one], self.passes[one].at(made[needed[one][number] - 1]))
                     self.exchange(rank, peer, sent, received)
-                    self.works(rank, self.costs.add * received)
-                    self.works(peer, self.costs.add * sent)
+                    self.adds(rank, received)
+                    self.adds(peer, sent)
 
     def gather(self, portions):
         for distance in reversed(levels(self.ranks)):
@@ -197,15 +266,14 @@ class _Clocks:
                     self.exchange(rank, peer, sent, received)
 
 
-def step(tensors, ranks, costs, link):
-    """The step of `ranks` ranks that train these tensors, each with `costs`."""
-    portions, norms = tensors.portions(ranks)
+def step(tensors, ranks, costs, link, made=None, share=1.0):
+    """The step of `ranks` ranks that train these tensors, each with `costs`. made: for each of the gradients and then of the statistics,
+    behind which part of forward and backward pass it is there, where they are sent beside it."""
+    added, norms, portions = tensors.portions(ranks)
     clocks = _Clocks(ranks, costs, link)
     clocks.for_all(NUMBER)  # the count of targets, and whether one of them was asked to stop
     clocks.for_all(NUMBER)
-    for rank in range(ranks):
-        clocks.works(rank, costs.compute)
-    clocks.add(portions)
+    clocks.add(added, None if made is None or ranks == 1 else made[::-1], share)
     clocks.for_all(ELEMENT)  # the loss
     for rank in range(ranks):
         clocks.works(rank, costs.norms * portions.owned(rank))
@@ -220,8 +288,9 @@ def step(tensors, ranks, costs, link):
 
 
 def messages(tensors, ranks, rank):
-    """[(peer, bytes sent, bytes received)]: what a rank's transport is asked for in a step."""
-    portions, norms = tensors.portions(ranks)
+    """What a rank's transport is asked for in a step: lists of (peer, bytes sent, bytes received), of counts and stops, of meeting before the
+    sums, of the sums, the loss, the norms and the parameters."""
+    added, norms, parameters = tensors.portions(ranks)
 
     def few(size):
         return [(rank ^ d, size, size) for d in levels(ranks)]
@@ -229,18 +298,18 @@ def messages(tensors, ranks, rank):
     def back(of):
         return [(rank ^ d, *pair) for d in reversed(levels(ranks)) for pair in of.gathered(rank, rank ^ d, d)]
 
-    added = [(rank ^ d, *pair) for d in levels(ranks) for pair in portions.added(rank, rank ^ d, d)]
-    return few(NUMBER) + few(NUMBER) + added + few(ELEMENT) + back(norms) + back(portions)
+    sums = [(rank ^ d, *pair) for d in levels(ranks) for pair in added.added(rank, rank ^ d, d)]
+    return few(NUMBER) + few(NUMBER), few(0), sums, few(ELEMENT), back(norms), back(parameters)
 
 
-def transport_cost(tensors, ranks, costs, link, measured):
+def transport_cost(tensors, ranks, costs, link, measured, made=None, share=1.0):
     """Costs whose step over `link` takes as long as was measured: the transport's work per byte, the same for one that is sent and one that
     is received. No less than nothing."""
     low, high = 0.0, 1e-6  # seconds per byte
     for _ in range(60):
         middle = (low + high) / 2
         tried = dataclasses.replace(costs, send=middle, receive=middle)
-        low, high = (middle, high) if step(tensors, ranks, tried, link).seconds < measured else (low, middle)
+        low, high = (middle, high) if step(tensors, ranks, tried, link, made, share).seconds < measured else (low, middle)
     return dataclasses.replace(costs, send=low, receive=low)
 
 

@@ -18,6 +18,7 @@ sys.path.insert(0, BENCH)
 
 import scaling  # noqa: E402
 import scaling_model as model  # noqa: E402
+import scaling_rank  # noqa: E402
 
 MIB = 1 << 20
 FREE = model.Costs(compute=0.0, add=0.0, norms=0.0, update=0.0, send=0.0, receive=0.0)
@@ -27,8 +28,9 @@ def costs(**given):
     return model.Costs(**{**dict(compute=0.0, add=0.0, norms=0.0, update=0.0, send=0.0, receive=0.0), **given})
 
 
-def large(exchanges):
-    return [pair for pair in exchanges if max(pair[1:]) > 4096]
+def messages(tensors, ranks, rank):
+    """All of a step, one after the other."""
+    return [message for part in model.messages(tensors, ranks, rank) for message in part]
 
 
 class PortionsTest(unittest.TestCase):
@@ -48,7 +50,7 @@ class PortionsTest(unittest.TestCase):
     def test_ranks_expect_what_their_peers_send(self):
         elements = [3 * MIB, 100, MIB // 2, 20000, 17, 5 * MIB + 3]
         for ranks in (2, 4, 8, 64):
-            queues = {rank: model.messages(model.Tensors(elements), ranks, rank) for rank in range(ranks)}
+            queues = {rank: messages(model.Tensors(elements), ranks, rank) for rank in range(ranks)}
             for rank in range(ranks):
                 for peer in {message[0] for message in queues[rank]}:
                     mine = [pair[1:] for pair in queues[rank] if pair[0] == peer]
@@ -56,8 +58,8 @@ class PortionsTest(unittest.TestCase):
                     self.assertEqual(mine, [(sent, received) for received, sent in theirs])
 
     def test_statistics_are_summed_behind_gradients_and_have_no_norm(self):
-        with_them, without = (model.messages(tensors, 2, 0) for tensors in (model.Tensors([5, 3], [4, 2]), model.Tensors([5, 3, 4, 2])))
-        self.assertEqual(with_them, [(1, 8, 8), (1, 8, 8), (1, 28, 28), (1, 4, 4), (1, 4, 4), (1, 28, 28)])
+        with_them, without = (messages(tensors, 2, 0) for tensors in (model.Tensors([5, 3], [4, 2]), model.Tensors([5, 3, 4, 2])))
+        self.assertEqual(with_them, [(1, 8, 8), (1, 8, 8), (1, 0, 0), (1, 28, 28), (1, 4, 4), (1, 4, 4), (1, 28, 28)])
         self.assertEqual(without[-2:], [(1, 8, 8), (1, 28, 28)])
 
     def test_every_rank_is_given_what_it_does_not_own(self):
@@ -79,8 +81,8 @@ class StepTest(unittest.TestCase):
         rate, seconds = 4.0 * MIB, 0.125
         eight, four = 8 / rate, 4 / rate
         step = model.step(model.Tensors([MIB]), 2, costs(compute=3.0), model.Link(seconds, rate))
-        counts, loss, norm = 2 * (eight + seconds), four + 2 * seconds, seconds
-        self.assertAlmostEqual(step.seconds, counts + 3.0 + 1.0 + loss + norm + 1.0 + seconds, places=12)
+        counts, meeting, loss, norm = 2 * (eight + seconds), seconds, four + 2 * seconds, seconds
+        self.assertAlmostEqual(step.seconds, counts + 3.0 + meeting + 1.0 + loss + norm + 1.0 + seconds, places=12)
         self.assertAlmostEqual(step.compute, 3.0, places=12)
         self.assertAlmostEqual(step.compute + step.exchange + step.wait, step.seconds, places=12)
 
@@ -93,7 +95,7 @@ class StepTest(unittest.TestCase):
     def test_latency_is_paid_for_every_bucket(self):
         elements, rate = [2 * MIB, 2 * MIB], 4.0 * MIB
         near, far = (model.step(model.Tensors(elements), 2, FREE, model.Link(seconds, rate)).seconds for seconds in (0.0, 0.25))
-        self.assertAlmostEqual(far - near, 0.25 * (2 + 2 + 1 + 1 + 2), places=12)  # counts, sums, loss, norms, parameters
+        self.assertAlmostEqual(far - near, 0.25 * (2 + 1 + 2 + 1 + 1 + 2), places=12)  # counts, meeting, sums, loss, norms, parameters
 
     def test_even_owners_send_each_byte_once(self):
         """63/64 of all bytes there and back, whatever the number of levels."""
@@ -112,6 +114,25 @@ class StepTest(unittest.TestCase):
         self.assertAlmostEqual(even.wait, 0.0, places=5)
         self.assertGreater(uneven.seconds, 1.5 * even.seconds)
         self.assertGreater(uneven.wait, 0.1)
+
+    def test_gradients_go_as_soon_as_they_are_made(self):
+        """Four tensors of 4 MiB, a second each: of the first level the second half goes beside the second half of the pass."""
+        tensors, link = model.Tensors([MIB] * 4), model.Link(0.0, 4.0 * MIB)
+        behind = model.step(tensors, 2, costs(compute=2.0), link)
+        self.assertAlmostEqual(behind.seconds, 2 + 2 + 2, places=4)
+        beside = model.step(tensors, 2, costs(compute=2.0), link, made=[1.0, 1.0, 0.5, 0.5])
+        self.assertAlmostEqual(beside.seconds, 2 + 1 + 2, places=4)
+        late = model.step(tensors, 2, costs(compute=2.0), link, made=[0.5, 0.5, 0.5, 1.0])  # the last goes first
+        self.assertAlmostEqual(late.seconds, behind.seconds, places=4)
+        early = model.step(tensors, 4, costs(compute=9.0), link, made=[0.0] * 4)  # the second level does not wait for the pass either
+        self.assertAlmostEqual(early.seconds, 9.0 + 3, places=4)
+
+    def test_what_is_sent_beside_the_pass_takes_of_its_cores(self):
+        tensors, link, made = model.Tensors([MIB] * 4), model.Link(0.0, 4.0 * MIB), [1.0, 1.0, 0.25, 0.25]
+        for share in (1.0, 0.5):
+            step = model.step(tensors, 2, costs(compute=2.0, add=0.5 / (4 * MIB)), link, made, share)
+            self.assertAlmostEqual(step.compute, 2.0 + 0.5 * share, places=4)
+            self.assertAlmostEqual(step.seconds, 2.0 + 0.5 * share + 1.0 + 0.5 + 2.0, places=4)
 
     def test_the_slower_of_wire_and_processor_counts(self):
         wire = model.step(model.Tensors([MIB] * 2), 2, FREE, model.Link(0.0, 4.0 * MIB)).seconds
@@ -146,25 +167,13 @@ class MeasuredTest(unittest.TestCase):
     def steps(self, rank, ranks=4):
         """A step in which compute takes 5 s, a received byte 2 ns, norms 1 s, the update 2 s and each call 1 ms."""
         calls, now = [], 0.0
-        few, portions = len(model.levels(ranks)), model.Portions(self.elements, ranks)
-        added = sum(len(portions.added(rank, rank ^ d, d)) for d in model.levels(ranks))
-        for at, (peer, sent, received) in enumerate(model.messages(model.Tensors(self.elements), ranks, rank)):
-            if at == 2 * few:
-                now += 5.0
-            if at == 3 * few + added:
-                now += 1.0
-            if large([(peer, sent, received)]) and at == 2 * few + added + few + self.norms(portions, rank, ranks):
-                now += 2.0
-            calls.append([now, now + 1e-3, peer, sent, received])
-            now += 1e-3
-            if 2 * few <= at < 2 * few + added:
-                now += 2e-9 * received
+        numbers, meeting, sums, loss, norms, parameters = model.messages(model.Tensors(self.elements), ranks, rank)
+        for before, part in ((0.0, numbers), (5.0, meeting), (0.0, sums), (0.0, loss), (1.0, norms), (2.0, parameters)):
+            now += before
+            for peer, sent, received in part:
+                calls.append([now, now + 1e-3, peer, sent, received])
+                now += 1e-3 + (2e-9 * received if part is sums else 0.0)
         return [{"seconds": now, "calls": calls}]
-
-    @staticmethod
-    def norms(portions, rank, ranks):
-        of = model.Portions([1] * len(portions.elements), ranks, portions.owners)
-        return sum(len(of.gathered(rank, rank ^ d, d)) for d in model.levels(ranks))
 
     def test_parts_are_told_apart(self):
         owned = model.Portions(self.elements, 4).owned(0)
@@ -198,22 +207,19 @@ class SilentTest(unittest.TestCase):
         for ranks in (2, 4, 8):
             for rank in range(ranks):
                 tensors = model.Tensors(elements[:4], elements[4:])
-                silent = scaling.NoTransport(tensors, values, ranks, rank)
+                silent = scaling_rank.NoTransport(tensors, values, ranks, rank)
                 joined = bytearray(8)
                 silent(rank ^ 1, memoryview(b"joining!"), memoryview(joined))
                 self.assertEqual(joined, b"joining!")
                 silent.begin_step()
-                came = [self.received(silent, message) for message in model.messages(tensors, ranks, rank)]
-                self.assertEqual([call[2:] for call in silent.calls], model.messages(tensors, ranks, rank))
-                portions, norms = tensors.portions(ranks)
-                few = model.levels(ranks)
-                added = sum(len(portions.added(rank, rank ^ d, d)) for d in few)
-                self.assertTrue(all(one.count(0) == len(one) for one in came[2 * len(few):2 * len(few) + added]))
-                back = b"".join(came[3 * len(few) + added + sum(len(norms.gathered(rank, rank ^ d, d)) for d in few):])
+                came = [[self.received(silent, message) for message in part] for part in model.messages(tensors, ranks, rank)]
+                self.assertEqual([call[2:] for call in silent.calls], messages(tensors, ranks, rank))
+                self.assertTrue(all(one.count(0) == len(one) for one in came[2]))
+                _, _, parameters = tensors.portions(ranks)
                 expected = b"".join(
                     self.packed_or_untouched(values, bucket)
-                    for d in reversed(few) for bucket in model.slices(portions.chosen(2 * d - 1, rank ^ d)))
-                self.assertEqual(back, expected)
+                    for d in reversed(model.levels(ranks)) for bucket in model.slices(parameters.chosen(2 * d - 1, rank ^ d)))
+                self.assertEqual(b"".join(came[5]), expected)
 
     @staticmethod
     def received(silent, message):
@@ -237,7 +243,7 @@ class SocketsTest(unittest.TestCase):
             ports = [free.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1] for _ in range(2)]
         addresses = [("127.0.0.1", port) for port in ports]
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            self.ranks = list(pool.map(lambda rank: scaling.DelayedSockets(rank, 2, addresses), range(2)))
+            self.ranks = list(pool.map(lambda rank: scaling_rank.DelayedSockets(rank, 2, addresses), range(2)))
         for rank in self.ranks:
             for connection in rank.sockets.values():
                 self.addCleanup(connection.close)
@@ -309,14 +315,17 @@ class ScriptTest(unittest.TestCase):
         self.assertAlmostEqual(rows["even", 1, "-"]["step_s"], 1 + 1.1e-9 * 256 * MIB, places=9)
         rate, half = 1e9 / 8 * 1448 / 1538, 128 * MIB
         slow = rows["even", 2, "1 Gbit/s, 1 ms"]["step_s"]
-        self.assertAlmostEqual(slow, 1 + half * (1.35e-9 + 2 / rate) + 1e-3 * (4 + 64), places=5)
+        self.assertAlmostEqual(slow, 1 + half * (1.35e-9 + 2 / rate) + 1e-3 * (5 + 64), places=5)
         self.assertGreater(rows["uneven", 64, "1 Gbit/s, 1 ms"]["step_s"], 2 * rows["even", 64, "1 Gbit/s, 1 ms"]["step_s"])
+        for ranks in (2, 8, 64):
+            for link in ("10 Gbit/s, 50 µs", "1 Gbit/s, 1 ms"):
+                self.assertLess(rows["beside", ranks, link]["step_s"], rows["even", ranks, link]["step_s"])
         for row in rows.values():
             self.assertAlmostEqual(row["compute"] + row["exchange"] + row["wait"], 1.0, places=9)
 
     def test_the_table_says_prediction(self):
         done = self.run_script("--check")
-        self.assertEqual(done.stdout.count("prediction: "), 2)
+        self.assertEqual(done.stdout.count("prediction: "), 3)
 
     def test_counts_below_one_are_refused(self):
         done = self.run_script("--rounds", "0")

@@ -66,6 +66,7 @@ learns one.volta 0 $model --steps 20 --threads 1
 "$voltac" launch -n 2 -- train $model --steps 20 --json --out json.volta >told 2>err || bad "--json: $(cat err)"
 expect "steps with times" 20 "$(grep '"event": *"step"' told | grep '"wait_seconds"' | grep -c '"exchange_seconds"')"
 expect "ends with times" 1 "$(grep '"event": *"end"' told | grep '"compute_seconds"' | grep '"wait_seconds"' | grep -c '"exchange_seconds"')"
+grep '"event": *"end"' told | grep -q '"exchange_seconds": *0\.0*[1-9]' || bad "nothing was exchanged: $(grep '"event": *"end"' told)"
 expect "what is said beside" "" "$(cat err)"
 adds_up json.volta.logs/rank-1.log 1
 [ ! -e n4.volta.logs/rank-0.log ] || bad "rank 0 has a log"
