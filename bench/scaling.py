@@ -95,7 +95,7 @@ def job_of(arguments, name, ranks, rank, threads, transport, **more):
 
 
 def tensors_of(hello):
-    return model.Tensors(hello["gradients"], hello["statistics"])
+    return model.Tensors(hello["gradients"], hello["statistics"], hello["order"])
 
 
 def measured_parts(arguments, name, ranks, which, threads):

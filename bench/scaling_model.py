@@ -16,18 +16,23 @@ NUMBER = 8  # bytes of a count or a flag for all ranks
 
 @dataclasses.dataclass(frozen=True)
 class Tensors:
-    """Elements of each gradient, in the order of the parameters, and of the running statistics of batch norms, which are summed behind
-    them and have no norm."""
+    """Elements of each gradient, in the order of the parameters, and behind them of the running statistics of batch norms, which have no
+    norm. order: their numbers, as the backward pass makes them, which is the order in which they go; None: from the last one."""
 
     gradients: list
     statistics: list = dataclasses.field(default_factory=list)
+    order: list = None
+
+    def in_order(self, values):
+        """One value of each tensor, as they go."""
+        return [values[i] for i in self.order] if self.order is not None else values[::-1]
 
     def portions(self, ranks):
         """What is added, in that order; its norms, and the parameters, in theirs."""
         elements = self.gradients + self.statistics
         parameters = Portions(elements, ranks)
         norms = Portions([1] * len(self.gradients) + [0] * len(self.statistics), ranks, parameters.owners)
-        return Portions(elements[::-1], ranks, parameters.owners[::-1]), norms, parameters
+        return Portions(self.in_order(elements), ranks, self.in_order(parameters.owners)), norms, parameters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -273,7 +278,7 @@ def step(tensors, ranks, costs, link, made=None, share=1.0):
     clocks = _Clocks(ranks, costs, link)
     clocks.for_all(NUMBER)  # the count of targets, and whether one of them was asked to stop
     clocks.for_all(NUMBER)
-    clocks.add(added, None if made is None or ranks == 1 else made[::-1], share)
+    clocks.add(added, None if made is None or ranks == 1 else tensors.in_order(made), share)
     clocks.for_all(ELEMENT)  # the loss
     for rank in range(ranks):
         clocks.works(rank, costs.norms * portions.owned(rank))

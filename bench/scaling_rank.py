@@ -224,6 +224,12 @@ def worker(job):
     options = dict(learning_rate=1e-4, weight_decay=0.1, optimizer="adamw")
     if case.make["kind"] == "network":
         options = dict(learning_rate=1e-4, momentum=0.9, optimizer="sgd")
+    made = []
+    if job["transport"] == "none":
+        alone = volta.Trainer(network, [(rows, *case.shape)], shards=2, **options)
+        made = made_in_pass(context, alone, batch_of(case, rows * 2), names)
+        tensors = dataclasses.replace(tensors, order=sorted(range(len(made)), key=lambda i: (made[i], i)))
+        alone.close()
     group, transport = group_of(volta, context, job, tensors, values)
     silent = transport if isinstance(transport, NoTransport) else None
     trainer = volta.Trainer(network, [(rows, *case.shape)], shards=ranks, group=group, **options)
@@ -231,7 +237,6 @@ def worker(job):
     if silent:
         silent.begin_step()
     trainer.step(*batch)
-    made = made_in_pass(context, lambda: trainer.step(*batch), silent, names) if silent else []
 
     def reply(question):
         steps = []
@@ -250,12 +255,12 @@ def worker(job):
     turns.answer({"version": volta.__version__, "made": made, **dataclasses.asdict(tensors)}, reply)
 
 
-def made_in_pass(context, step, silent, names):
-    """For each of the tensors, behind which part of the forward and backward pass its gradient has been written, by the profiler; those that
-    no step of the plan is named after count as there from the beginning."""
-    silent.begin_step()
+def made_in_pass(context, trainer, batch, names):
+    """For each of the tensors, behind which part of the forward and backward pass of a shard its gradient has been written, by the profiler;
+    those that no step of the plan is named after count as there at its end."""
+    trainer.step(*batch)
     with context.profile() as profile:
-        step()
+        trainer.step(*batch)
     events = profile.events
     forward_and_backward = max((event for event in events if event["name"] == "each"), key=lambda event: event["end_ns"] - event["begin_ns"])
     begin = forward_and_backward["begin_ns"]
@@ -265,7 +270,7 @@ def made_in_pass(context, step, silent, names):
         kind, _, name = event["node"].partition("/")
         if name and kind in ("gradient", "statistic") and begin <= event["begin_ns"] < end:
             last[name] = (event["end_ns"] - begin) / (end - begin)
-    return [last.get(name, 0.0) for name in names]
+    return [last.get(name, 1.0) for name in names]
 
 
 if __name__ == "__main__":

@@ -263,6 +263,10 @@ void Collective::largest(double* numbers, std::size_t count) {
     for_all(numbers, count, [](double a, double b) { return std::max(a, b); });
 }
 
+void Collective::adopt(std::uint32_t* numbers, std::size_t count) {
+    for_all(numbers, count, [](std::uint32_t earlier, std::uint32_t) { return earlier; });
+}
+
 void Collective::fetch(std::uint32_t from, const void* own, void* to, std::size_t bytes) {
     if (from == 0) return;
     for (std::size_t at = 0; at < bytes; at += kBucketBytes) {

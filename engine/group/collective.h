@@ -58,6 +58,7 @@ class Collective final {
     void add_for_all(double* numbers, std::size_t count);
     void add_for_all(float* numbers, std::size_t count);
     void largest(double* numbers, std::size_t count);
+    void adopt(std::uint32_t* numbers, std::size_t count);  // those of rank 0
     // To the group's rank 0, from one other that has as many bytes; the rest pass.
     void fetch(std::uint32_t from, const void* own, void* to, std::size_t bytes);
 

@@ -1,4 +1,4 @@
-// Memory of the ranks of one machine: each writes its own part, and the others read it where it lies. All
+// Memory of the ranks of one machine: each writes its own part, and the others read it in place. All
 // parts are in one file without a name, which rank 0 makes and every rank maps.
 #pragma once
 

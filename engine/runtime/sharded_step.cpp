@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <tuple>
 
 #include "engine/base/clock.h"
 #include "engine/base/error.h"
@@ -293,23 +294,39 @@ void ShardedStep::complete(std::size_t part, ThreadPool* pool) noexcept {
     add_levels(log2_of(local_shards_), one.offset, one.elements, pool);
 }
 
-// About as the backward pass makes them: the model's parameters from the last one. What the plan of another
-// rank makes of its own budget is another order of steps, so the graph says it.
+// The step of the shard's plan that writes it last.
+std::size_t ShardedStep::last_step_of(const Summed& tensor) const {
+    const Plan& plan = shard_.program().plan();
+    const NodeId writer =
+        plan.graph.value(plan.regions[static_cast<std::size_t>(tensor.region)].source).producer;
+    std::size_t last = GradientExchange::kBehind;
+    for (std::size_t step = 0; step < plan.steps.size(); ++step)
+        if (plan.steps[step].node == writer) last = step;
+    return last;
+}
+
+// In the order in which rank 0's backward pass makes them: of another budget, another rank's plan has another one.
 void ShardedStep::prepare_exchange() {
     std::pmr::memory_resource* const heap = context_.structures();
     const Plan& plan = shard_.program().plan();
+    std::pmr::vector<std::size_t> last_steps(heap);
+    for (const Summed& one : summed_) last_steps.push_back(last_step_of(one));
+    for (std::uint32_t i = 1; i < summed_.size(); ++i) exchanged_.push_back(i);
+    const auto moment = [&](std::uint32_t i) {
+        const std::size_t step = last_steps[i];
+        const bool is_behind = step == GradientExchange::kBehind;
+        return std::make_tuple(is_behind, is_behind ? Phase::reduce : plan.steps[step].phase, step, i);
+    };
+    std::sort(exchanged_.begin(), exchanged_.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return moment(a) < moment(b); });
+    collective_->adopt(exchanged_.data(), exchanged_.size());
     std::pmr::vector<GradientExchange::Part> parts(heap);
-    parts.reserve(summed_.size());
-    for (std::size_t i = summed_.size(); i-- > 1;) {
+    parts.reserve(exchanged_.size());
+    for (const std::uint32_t i : exchanged_) {
+        if (i == 0 || i >= summed_.size()) fail(VOLTA_IO_ERROR, "rank 0 sent an order with a number %u", i);
         const Summed& one = summed_[i];
-        const NodeId writer =
-            plan.graph.value(plan.regions[static_cast<std::size_t>(one.region)].source).producer;
-        std::size_t last = GradientExchange::kBehind;
-        for (std::size_t step = 0; step < plan.steps.size(); ++step)
-            if (plan.steps[step].node == writer) last = step;
-        exchanged_.push_back(i);
-        parts.push_back(
-            {{sum_of(one), one.elements, one.owner, is_shared_ ? one.offset : Portion::kNowhere}, last});
+        parts.push_back({{sum_of(one), one.elements, one.owner, is_shared_ ? one.offset : Portion::kNowhere},
+                         last_steps[i]});
     }
     exchange_.emplace(context_, *collective_, parts, static_cast<LocalSums&>(*this));
 }

@@ -82,6 +82,7 @@ class ShardedStep final : private LocalSums {
     void add_levels(std::uint32_t end, std::uint64_t offset, std::uint64_t elements,
                     ThreadPool* pool) noexcept;
     void complete(std::size_t part, ThreadPool* pool) noexcept override;
+    std::size_t last_step_of(const Summed& tensor) const;
     void prepare_exchange();
     float* sum_of(const Summed& tensor) const;
     void exchange_norms();
@@ -103,7 +104,7 @@ class ShardedStep final : private LocalSums {
     std::pmr::vector<double> counts_;          // of targets, one for each shard of this process
     std::optional<Collective> collective_;
     std::optional<GradientExchange> exchange_;
-    std::pmr::vector<std::size_t> exchanged_;  // the parts of exchange_, in summed_
+    std::pmr::vector<std::uint32_t> exchanged_;  // the parts of exchange_, in summed_
     GradientExchange::Times times_ = {};
     std::optional<ProgramMemory> squares_, update_;
     std::pmr::vector<Portion> parameters_, norms_;  // what ranks have of each other

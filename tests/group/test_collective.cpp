@@ -69,6 +69,9 @@ void run_rounds(Collective& collective, Numbers& numbers, std::uint32_t rank, st
         copies.emplace_back(kElements[part]);
         if (given[part].owner != rank) given[part].data = copies.back().data();
     }
+    std::uint32_t numbers_of_rank[] = {rank * 3, 100 - rank, 7};
+    collective.adopt(numbers_of_rank, 3);
+    outcome.is_right &= numbers_of_rank[0] == 0 && numbers_of_rank[1] == 100 && numbers_of_rank[2] == 7;
     for (int round = 0; round < 3; ++round, ++outcome.steps) {
         for (std::size_t part = 0; part < kParts; ++part)
             for (std::size_t i = 0; i < kElements[part]; ++i)
