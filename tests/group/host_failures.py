@@ -17,7 +17,7 @@ import time
 from typing import Callable, NamedTuple
 
 from network import Network, Proxy, SmallDisk, enter_or_skip
-from voltac_runs import GPT, SKIPPED, Failed, Workshop
+from voltac_runs import GPT, LONGEST, SKIPPED, Failed, Workshop
 
 COUNTS = 2, 4  # ranks, each on a host
 TIMEOUT = 3  # seconds that ranks wait for one that does not answer: VOLTA_TIMEOUT
@@ -114,7 +114,7 @@ class Trial:
         if os.path.exists(self.workshop.path(out)):
             self.workshop.hash_of(out)
         ranks = self.cluster.start(count, out)
-        collect(ranks, 60)
+        collect(ranks, LONGEST)
         statuses = [rank.status() for rank in ranks]
         end(ranks)
         if any(status != 0 for status in statuses):
@@ -191,7 +191,7 @@ def lasts_less_than_the_timeout(trial, count):
     trial.network.cut(victim, how)
     time.sleep(TIMEOUT / 3)
     trial.network.mend(victim, how)
-    collect(ranks, 60)
+    collect(ranks, LONGEST)
     statuses = [rank.status() for rank in ranks]
     end(ranks)
     if any(status != 0 for status in statuses) or not trial.is_complete(out):
@@ -209,7 +209,7 @@ def full_disk_of_checkpoints(trial, count):
                 await_file(trial.workshop.path(out), ranks[0].process)
             had_file = os.path.exists(trial.workshop.path(out))
             disk.fill()
-            collect(ranks, 60)
+            collect(ranks, LONGEST)
             try:
                 trial.check_others(ranks, ranks[0], out)
                 if ranks[0].status() != 1 or "No space left" not in ranks[0].last_line():
@@ -234,7 +234,7 @@ def full_disk_of_logs(trial, count):
         await_file(workshop.path(out), launch)
         with open(f"/proc/{launch.pid}/task/{launch.pid}/children", encoding="ascii") as file:
             os.kill(int(file.read().split()[0]), signal.SIGKILL)  # rank 0: the others have something to say
-        status = launch.wait(60)
+        status = launch.wait(LONGEST)
     if status != 0 or not trial.is_complete(out):
         raise Failed(f"exit status {status}: {workshop.said('launched')}")
     if "rank 0 of" not in workshop.said("launched"):
@@ -291,7 +291,7 @@ def run_by_proxy(trial, count, out, flip, seconds):
 def flipped_bit(trial, count):
     """Somewhere in what two ranks send each other: it is found, or was of no matter."""
     out, found = "run.volta", 0
-    proxy, ranks, told = run_by_proxy(trial, count, out, None, 60)
+    proxy, ranks, told = run_by_proxy(trial, count, out, None, LONGEST)
     if any(rank.status() for rank in ranks) or not trial.is_complete(out):
         raise Failed("a proxy that flips nothing: " + told)
     counts = proxy.counts

@@ -14,10 +14,11 @@ import os
 import random
 import re
 import signal
+import subprocess
 import sys
 import time
 
-from voltac_runs import GPT, Failed, Workshop
+from voltac_runs import GPT, LONGEST, Failed, Workshop
 
 STEPS, SAVE_EVERY = 100, 5
 HELD = 0.2  # seconds
@@ -87,11 +88,11 @@ def run(workshop, seed, seconds, expected):
     moments = [rng.random() * seconds for _ in range(rng.randint(1, 4))]
     killed = kill_some(launch, moments, rng)
     try:
-        status = launch.wait(60)
-    except Exception:
+        status = launch.wait(LONGEST)
+    except subprocess.TimeoutExpired:
         launch.terminate()
         launch.wait()
-        raise Failed(f"no end within 60 s; killed were {killed}:\n{workshop.said('launched')}") from None
+        raise Failed(f"no end within {LONGEST} s; killed were {killed}:\n{workshop.said('launched')}") from None
     check(workshop, status, killed, expected)
     return len(killed)
 
