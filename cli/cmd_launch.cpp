@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cli/checkpoint_folder.h"
 #include "cli/commands.h"
 #include "cli/group.h"
 #include "cli/launch.h"
@@ -80,10 +81,12 @@ std::int64_t threads_of(const Settings& s, const TrainCall& call) {
     return std::max<std::int64_t>(1, info.physical_cores / s.launch.ranks);
 }
 
-// A file, as it is now: another one takes its place when a checkpoint is written.
+// A file, as it is now: another one takes its place when a checkpoint is written. Of a folder that is its
+// manifest.
 class Checkpoint {
   public:
-    explicit Checkpoint(std::string path) : path_(std::move(path)) { is_there_ = read(before_); }
+    explicit Checkpoint(const TrainCall& call)
+        : path_(call.is_sharded ? manifest_of(call.out) : call.out), is_there_(read(before_)) {}
     bool is_new() const {
         struct stat now;
         if (!read(now)) return false;
@@ -107,7 +110,7 @@ std::vector<std::string> behind_dashes(std::vector<std::string>& arguments) {
 }
 
 int run_to_the_end(const Settings& s, const TrainCall& call) {
-    const Checkpoint checkpoint(call.out);
+    const Checkpoint checkpoint(call);
     std::vector<std::string> words = s.command;
     for (std::int64_t start = 1;; ++start) {
         const Outcome outcome = run_ranks(s.launch, words);

@@ -1,10 +1,9 @@
 // voltac info and hash: what is in a model file.
-#include <sys/stat.h>
-
 #include <nlohmann/json.hpp>
 
 #include "cli/adapters.h"
 #include "cli/architectures.h"
+#include "cli/checkpoint_folder.h"
 #include "cli/commands.h"
 #include "cli/foreign_model.h"
 #include "cli/graphs.h"
@@ -162,9 +161,7 @@ int run_info(const std::vector<std::string>& arguments) {
     const Model model = adapter.on(Model(opened));
     opened = model.get();
 
-    struct stat file = {};
-    stat(path.c_str(), &file);
-    Json info = {{"file", path}, {"bytes", static_cast<std::uint64_t>(file.st_size)}};
+    Json info = {{"file", path}, {"bytes", model_bytes(path)}};
     const std::string architecture = architecture_name(model);
     info["architecture"] = architecture.empty() ? "graph" : architecture;
     volta_level level = 0;

@@ -13,6 +13,7 @@
 
 #include "cli/architectures.h"
 #include "cli/chat_format.h"
+#include "cli/checkpoint_folder.h"
 #include "cli/commands.h"
 #include "cli/document_lesson.h"
 #include "cli/early_stop.h"
@@ -49,7 +50,7 @@ struct Settings {
                  stop_at = 0;
     double learning_rate = 1e-3, final_learning_rate = 1e-4, beta1 = 0.9, beta2 = 0.99, weight_decay = 0.1,
            clip = 1.0;
-    bool json = false, packs = false;
+    bool json = false, packs = false, is_sharded = false;
     FineTuning tuning;
     TrainingMemory memory;
     TrainingReport report;
@@ -80,7 +81,11 @@ void declare(Options& options, Settings& s) {
         "--pack", s.packs,
         "with --jsonl: documents side by side in rows of --context tokens, none of which sees another "
         "(default: a row for each)");
-    options.output("--out", s.out, kModelOutput, "the model file to write; with --resume it may be left out");
+    options.output("--out", s.out, kCheckpointOutput,
+                   "the model file to write, or with --sharded a folder; with --resume it may be left out");
+    options.flag("--sharded", s.is_sharded,
+                 "checkpoints are folders, --out too, in which every process writes a part (default: with "
+                 "--resume and without --out as the checkpoint is)");
     options.choice("--preset", s.preset, preset_names(),
                    "architecture and sizes that the options below override (default: tiny)");
     options.choice(
@@ -541,8 +546,7 @@ class Run {
     void validate() {
         const double loss = lesson_.validation_loss(trainer_.get());
         s_.report.validated(last_.step, loss, lesson_.validation_correct(), lesson_.validation_count());
-        if (early_.improves(loss) && early_.is_wanted())
-            check(volta_trainer_save(trainer_.get(), best_name(s_.out).c_str()));
+        if (early_.improves(loss) && early_.is_wanted()) save_as(best_name(s_.out));
         if (!s_.json) return;
         Json line = {{"event", "validation"}, {"step", last_.step}, {"validation_loss", loss}};
         add_validated(line);
@@ -579,8 +583,13 @@ class Run {
         s_.report.write("voltac train", lesson_.unit(), tokens_per_step_, lesson_.picture_results());
     }
 
+    void save_as(const std::string& path) {
+        check(s_.is_sharded ? volta_trainer_save_sharded(trainer_.get(), path.c_str())
+                            : volta_trainer_save(trainer_.get(), path.c_str()));
+    }
+
     void save() {
-        check(volta_trainer_save(trainer_.get(), s_.out.c_str()));
+        save_as(s_.out);
         if (s_.json)
             tell({{"event", "saved"}, {"step", volta_trainer_current_step(trainer_.get())}, {"out", s_.out}});
     }
@@ -966,12 +975,26 @@ constexpr char kDescription[] =
     "Trains a GPT, a Llama or a BERT on a text, or a network on pictures. Deterministic: at level strict the "
     "same call gives the same bits on any machine.";
 
+// Whether it could be written now: a file, or a folder.
+void check_out(const Options& options, Settings& s) {
+    if (s.is_sharded) {
+        s.out = without_slashes(s.out);
+        return check_folder_writable("--out", s.out);
+    }
+    if (s.out.back() == '/' || is_folder(s.out))
+        failure("--out: cannot write '" + s.out + "': it is a directory; with --sharded a checkpoint is one");
+    if (!options.given("--out")) options.check_output("--out", s.out);
+}
+
 void parse(const std::vector<std::string>& arguments, Options& options, Settings& s) {
     declare(options, s);
     options.parse(arguments);
-    if (s.out.empty()) s.out = s.resume;
+    if (s.out.empty()) {
+        s.out = s.resume;
+        s.is_sharded = s.is_sharded || is_folder(s.resume);
+    }
     check_lesson(options, s);
-    if (!options.given("--out")) options.check_output("--out", s.out);
+    check_out(options, s);
     if (s.tuning.is_given() && same_file(s.out, s.tuning.from) &&
         (s.tuning.lora.is_given() || !s.resume.empty()))
         usage_error("voltac train: --out and --from are the same file, and adapters need their base");
@@ -986,6 +1009,7 @@ TrainCall read_train_call(const std::vector<std::string>& arguments) {
     parse(arguments, options, s);
     TrainCall call;
     call.out = s.out;
+    call.is_sharded = s.is_sharded;
     call.shards = !s.resume.empty() && !options.given("--shards") ? 0 : s.shards;
     call.reads_input = s.text == kStandardStream || s.jsonl == kStandardStream;
     call.has_adapters = s.tuning.lora.is_given() || !s.resume.empty();

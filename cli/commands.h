@@ -16,7 +16,8 @@ struct Command {
 };
 
 const std::vector<Command>& commands();
-const std::vector<Command>& tunings();  // of `voltac tune`
+const std::vector<Command>& tunings();              // of `voltac tune`
+const std::vector<Command>& checkpoint_commands();  // of `voltac checkpoint`
 
 int run_train(const std::vector<std::string>& arguments);
 int run_launch(const std::vector<std::string>& arguments);
@@ -33,6 +34,7 @@ int run_merge(const std::vector<std::string>& arguments);
 int run_info(const std::vector<std::string>& arguments);
 int run_plan(const std::vector<std::string>& arguments);
 int run_hash(const std::vector<std::string>& arguments);
+int run_checkpoint(const std::vector<std::string>& arguments);
 int run_bench(const std::vector<std::string>& arguments);
 int run_tune(const std::vector<std::string>& arguments);
 int run_tune_matmul(const std::vector<std::string>& arguments);

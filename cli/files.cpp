@@ -45,6 +45,7 @@ std::string read_text(const std::string& path) {
 // --- names
 
 const Output kModelOutput = {"a model file", {{".volta", "a model file"}}, true};
+const Output kCheckpointOutput = {"a model file", {{".volta", "a model file"}}, true, false, true, true};
 const Output kConvertOutput = {"a model",
                                {{".volta", "a model file"},
                                 {".safetensors", "safetensors"},

@@ -38,10 +38,12 @@ struct Output {
     const char* what;             // "a model file"
     std::vector<Ending> endings;  // that it knows
     bool other_names;  // a name with another ending is fine too, unless a format of another program has it
-    bool bare_names = false;  // without other_names: so is a name without any ending
-    bool folders = false;     // "name/" is a folder, which the command makes
+    bool bare_names = false;     // without other_names: so is a name without any ending
+    bool folders = false;        // "name/" is a folder, which the command makes
+    bool folders_there = false;  // and so is the name of one that is there
 };
-extern const Output kModelOutput, kConvertOutput, kConfigOutput, kArrayOutput, kReportOutput, kProfileOutput;
+extern const Output kModelOutput, kCheckpointOutput, kConvertOutput, kConfigOutput, kArrayOutput,
+    kReportOutput, kProfileOutput;
 
 bool is_folder(const std::string& path);
 bool has_ending(const std::string& path, const char* ending);

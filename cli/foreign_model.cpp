@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "cli/checkpoint_folder.h"
 #include "cli/files.h"
 #include "cli/graphs.h"
 #include "cli/support.h"
@@ -44,11 +45,6 @@ std::string source_of(const std::string& path) {
     return bytes.compare(0, 4, "GGUF") == 0 || is_onnx_file(path) ? path : "";
 }
 
-std::string without_slashes(std::string path) {
-    while (path.size() > 1 && path.back() == '/') path.pop_back();
-    return path;
-}
-
 // "llama.volta" of "models/llama.gguf" and "models/llama/".
 std::string model_name(const std::string& source) {
     const std::string path = without_slashes(source);
@@ -70,7 +66,9 @@ std::string quoted(const std::string& word) {
 
 }  // namespace
 
-bool is_volta_model(const std::string& path) { return first_bytes(path).compare(0, 5, "VOLTA") == 0; }
+bool is_volta_model(const std::string& path) {
+    return first_bytes(path).compare(0, 5, "VOLTA") == 0 || is_checkpoint_folder(path);
+}
 
 std::string conversion_hint(const std::string& path) {
     const std::string source = source_of(path);

@@ -5,7 +5,7 @@
 
 namespace voltac {
 
-// What the file begins with decides, not its name.
+// What the file begins with decides, not its name; or it is a checkpoint in parts.
 bool is_volta_model(const std::string& path);
 
 // Behind the sentence why a model could not be opened: "; voltac convert FILE --out NAME.volta makes a model

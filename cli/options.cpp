@@ -223,6 +223,15 @@ void Options::check_output(const char* name, const std::string& path) const {
     check_writable(name, path);
 }
 
+namespace {
+
+// Which the command looks at itself.
+bool names_folder(const Output& output, const std::string& path) {
+    return (output.folders && path.back() == '/') || (output.folders_there && is_folder(path));
+}
+
+}  // namespace
+
 // Wrong names first, for all files; then what the file system says.
 void Options::check_files() const {
     const File* stream = nullptr;
@@ -246,7 +255,7 @@ void Options::check_files() const {
                             "'");
         }
     for (const File& file : files_)
-        if (file.output != nullptr && given(file.name) && !(file.output->folders && file.path->back() == '/'))
+        if (file.output != nullptr && given(file.name) && !names_folder(*file.output, *file.path))
             check_writable(file.name, *file.path);
 }
 

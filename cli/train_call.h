@@ -9,6 +9,7 @@ namespace voltac {
 
 struct TrainCall {
     std::string out;          // the checkpoint that it writes
+    bool is_sharded = false;  // as a folder
     std::int64_t shards = 0;  // 0: those of the checkpoint that it resumes
     bool reads_input = false, extends = false, has_threads = false;
     bool has_adapters = false;  // so that a checkpoint needs --from too

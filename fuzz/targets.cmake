@@ -5,6 +5,7 @@
 # of voltac lie beside what they try.
 set(VOLTA_FUZZ_TARGETS
     "read_model|fuzz_read_model.cpp||tests/golden/models"
+    "read_parts|fuzz_read_parts.cpp||"
     "run_model|fuzz_run_model.cpp||"
     "tape|fuzz_tape.cpp||"
     "read_adapter|fuzz_adapter.cpp|FUZZ_ADAPTER=1|"

@@ -757,7 +757,8 @@ typedef struct volta_open_options {
 #define VOLTA_OPEN_OPTIONS_INIT {sizeof(volta_open_options), 0, 0}
 
 /* Opens a model file (docs/model_format.md). The file is treated as hostile: everything in it is checked.
- * Errors: IO_ERROR          missing, a directory, not readable
+ * A folder is a sharded one (volta_model_save_sharded): its parts are read into memory, each compared with its checksum.
+ * Errors: IO_ERROR          missing, a folder without parts, not readable
  *         CORRUPT_MODEL     the reason is in the text
  *         UNSUPPORTED       a format version, level or precision this library does not know */
 VOLTA_API volta_status volta_model_open(volta_context *context, const char *path,
@@ -775,6 +776,13 @@ VOLTA_API void volta_model_release(volta_model *model);
  *                   folder could not be synced at the end is the new file in its place: the text says so, and that it
  *                   may not survive a power cut */
 VOLTA_API volta_status volta_model_save(const volta_model *model, const char *path);
+
+/* Writes the bytes of that same file as `parts` files of a folder, and behind them the manifest, which names them with
+ * their checksums: until it is in its place the folder has what it had before. Opened and saved, it is the one file again,
+ * byte for byte. The folder is made if it is not there; what else is in it stays. docs/distributed.md.
+ * Errors: INVALID_ARGUMENT  parts is 0, or above 4096
+ *         IO_ERROR          as volta_model_save */
+VOLTA_API volta_status volta_model_save_sharded(const volta_model *model, uint32_t parts, const char *folder);
 
 /* Files of weights that other programs write. */
 typedef int32_t volta_weight_format;
@@ -1185,6 +1193,8 @@ typedef struct volta_group_options {
 
 /* Joins the group: returns when all ranks have. A trainer that is given the group (volta_trainer_options.group) makes its
  * steps with the trainers of the other ranks, each of which computes its part of every batch. docs/distributed.md.
+ * Memory: of transport "local" gradients and parameters lie in memory that the ranks of the machine share, so that none has
+ *         to be sent; a trainer's bill counts its own, which does not come from the host's allocator.
  * Thread: one trainer of a group at a time.
  * Errors: IO_ERROR          a rank did not come within timeout, or has ended; the text names it
  *         UNSUPPORTED       mpi, and no library of MPI can be opened
@@ -1305,8 +1315,8 @@ typedef struct volta_training_cost {
 } volta_training_cost;
 #define VOLTA_TRAINING_COST_INIT {sizeof(volta_training_cost), 0, 0, 0, 0, 0}
 
-/* The bill of the trainer that volta_trainer_create would make, and what its steps cost; nothing is allocated for it but
- * plans. bill, cost and speed (volta_measure_machine) may be NULL. Zeros on failure.
+/* The bill of the trainer that volta_trainer_create would make, of a group this rank's, and what its steps cost; nothing is
+ * allocated for it but plans. bill, cost and speed (volta_measure_machine) may be NULL. Zeros on failure.
  * Cost:   some tens of plans: milliseconds each for a network of a thousand operations.
  * Errors: as volta_trainer_create; OUT_OF_MEMORY where it would be refused for its memory */
 VOLTA_API volta_status volta_trainer_estimate(volta_model *model, const volta_trainer_options *options,
@@ -1320,8 +1330,11 @@ typedef struct volta_step_report {
     float loss;           /* mean over the step's targets, before the update     */
     float gradient_norm;  /* global, before clipping                             */
     double learning_rate; /* used in this step                                   */
+    /* Of a group, else 0: seconds of the step in which this rank waited for others to be as far as it was, and in which
+     * gradients, states and parameters went between them. The rest it computed. */
+    double wait_seconds, exchange_seconds;
 } volta_step_report;
-#define VOLTA_STEP_REPORT_INIT {sizeof(volta_step_report), 0, 0, 0, 0}
+#define VOLTA_STEP_REPORT_INIT {sizeof(volta_step_report), 0, 0, 0, 0, 0, 0}
 
 /* One optimizer step on the host's data. Shape: inputs hold all micro-batches one after the other: the first
  * extent is micro_batches times that of input_shapes; so do targets. report may be NULL.
@@ -1375,6 +1388,11 @@ VOLTA_API volta_status volta_trainer_update_model(volta_trainer *trainer);
  * rank 0 writes the file: that of one process, byte for byte.
  * Errors: IO_ERROR  as volta_model_save; of a group, on the other ranks too where rank 0 could not save */
 VOLTA_API volta_status volta_trainer_save(volta_trainer *trainer, const char *path);
+
+/* The same checkpoint as files in a folder that all ranks of the group share, as volta_model_save_sharded: each rank writes
+ * a part, its own moments among it, and none has the whole. volta_model_open opens it for any number of ranks.
+ * Errors: IO_ERROR  as volta_model_save; of a group, on all ranks where one could not write, naming it */
+VOLTA_API volta_status volta_trainer_save_sharded(volta_trainer *trainer, const char *folder);
 
 /* Plans a longer run: `steps` in all, from which a schedule's learning rates follow from now on. The steps that were made
  * stay as they are, so that the result is not that of a run planned so from the beginning; it is the same for every run

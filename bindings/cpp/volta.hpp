@@ -556,6 +556,10 @@ class model : public handle<volta_model, volta_model_release> {
         return model(detail::made<volta_model>(volta_model_import, in.get(), path, &how));
     }
     void save(const char *path) const { check(volta_model_save(get(), path)); }
+    // As so many files of a folder; open() takes the folder.
+    void save_sharded(std::uint32_t parts, const char *folder) const {
+        check(volta_model_save_sharded(get(), parts, folder));
+    }
     void export_safetensors(const char *path,
                             const volta_export_options &how = options<volta_export_options>()) const {
         check(volta_model_export_safetensors_with(get(), &how, path));
@@ -809,6 +813,8 @@ class trainer : public handle<volta_trainer, volta_trainer_release> {
     // Plans so many steps in all, from which the schedule follows from now on.
     void extend(std::uint64_t steps) { check(volta_trainer_extend(get(), steps)); }
     void save(const char *path) { check(volta_trainer_save(get(), path)); }
+    // As a folder in which every rank of the group writes a part.
+    void save_sharded(const char *folder) { check(volta_trainer_save_sharded(get(), folder)); }
     volta_bill bill() const { return detail::bill_of(volta_trainer_get_bill, get()); }
     std::string_view plan() const { return detail::text_of(volta_trainer_print_plan, get()); }
 

@@ -218,6 +218,11 @@ func (m *Model) to(path string, write func(*sys.Model, *byte) Status) error {
 // Save writes a model file: at every instant the path has the old one or the whole new one.
 func (m *Model) Save(path string) error { return m.to(path, sys.ModelSave) }
 
+// SaveSharded writes the bytes of that file as so many files of a folder, which OpenModel takes too.
+func (m *Model) SaveSharded(parts uint32, folder string) error {
+	return m.to(folder, func(model *sys.Model, folder *byte) Status { return sys.ModelSaveSharded(model, parts, folder) })
+}
+
 // ExportSafetensors writes parameters and metadata by Volta's own names.
 func (m *Model) ExportSafetensors(path string) error { return m.to(path, sys.ModelExportSafetensors) }
 

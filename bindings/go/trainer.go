@@ -242,15 +242,21 @@ func (t *Trainer) Extend(steps uint64) error {
 // UpdateModel copies the trained parameters into the model.
 func (t *Trainer) UpdateModel() error { return t.change(sys.TrainerUpdateModel) }
 
-// Save writes a checkpoint: a model file from which Resume goes on.
-func (t *Trainer) Save(path string) error {
+// to runs a function that writes a file or a folder.
+func (t *Trainer) to(path string, write func(*sys.Trainer, *byte) Status) error {
 	if err := whole(path); err != nil {
 		return err
 	}
 	var a arena
 	defer a.free()
-	return t.change(func(trainer *sys.Trainer) Status { return sys.TrainerSave(trainer, a.name(path)) })
+	return t.change(func(trainer *sys.Trainer) Status { return write(trainer, a.name(path)) })
 }
+
+// Save writes a checkpoint: a model file from which Resume goes on.
+func (t *Trainer) Save(path string) error { return t.to(path, sys.TrainerSave) }
+
+// SaveSharded writes the same checkpoint as a folder in which every rank of the group writes a part.
+func (t *Trainer) SaveSharded(folder string) error { return t.to(folder, sys.TrainerSaveSharded) }
 
 // Options are those in force.
 func (t *Trainer) Options() (options TrainerOptions, err error) {

@@ -95,6 +95,14 @@ func TestResumeIsExact(t *testing.T) {
 	done(half.Save(path))
 
 	checkpoint := must(OpenModel(newContext(t, nil), path, OpenOptions{}))
+	parts, sharded := filepath.Join(t.TempDir(), "parts"), filepath.Join(t.TempDir(), "sharded")
+	done(checkpoint.SaveSharded(3, parts))
+	done(half.SaveSharded(sharded))
+	for _, folder := range []string{parts, sharded} {
+		if hash := must(must(OpenModel(c, folder, OpenOptions{})).Hash()); hash != must(checkpoint.Hash()) {
+			t.Errorf("%s has another hash: %s", folder, hash)
+		}
+	}
 	resumed := must(Resume(checkpoint, nil))
 	if resumed.CurrentStep() != 4 {
 		t.Errorf("it goes on at step %d", resumed.CurrentStep())

@@ -18,6 +18,7 @@
 #include "engine/model/gpt.h"
 #include "engine/model/hidden_states.h"
 #include "engine/model/llama.h"
+#include "engine/model/manifest.h"
 #include "engine/model/model_file.h"
 #include "engine/model/network.h"
 #include "engine/model/quantize.h"
@@ -327,6 +328,18 @@ volta_status volta_model_save(const volta_model* model, const char* path) {
         source.model = model->model.get();
         source.stop = &model->context->stop();
         write_model(source, path, model->context->structures());
+    });
+}
+
+volta_status volta_model_save_sharded(const volta_model* model, uint32_t parts, const char* folder) {
+    return guarded([&] {
+        require(model != nullptr, "model is NULL");
+        require(parts >= 1 && parts <= kMostParts, "parts is %u, it must be in 1 .. %u", parts, kMostParts);
+        require(folder != nullptr && *folder != '\0', "folder is NULL or empty");
+        SaveSource source;
+        source.model = model->model.get();
+        source.stop = &model->context->stop();
+        write_model_parts(source, parts, folder, model->context->structures());
     });
 }
 

@@ -188,6 +188,8 @@ void write_step_report(const StepReport& step, volta_step_report* out) {
     report.loss = step.loss;
     report.gradient_norm = step.gradient_norm;
     report.learning_rate = step.learning_rate;
+    report.wait_seconds = step.wait_seconds;
+    report.exchange_seconds = step.exchange_seconds;
     write_report(report, out);
 }
 
@@ -302,6 +304,13 @@ volta_status volta_trainer_save(volta_trainer* trainer, const char* path) {
     return guarded([&] {
         require(path != nullptr && *path != '\0', "path is NULL or empty");
         inner(trainer).save(path);
+    });
+}
+
+volta_status volta_trainer_save_sharded(volta_trainer* trainer, const char* folder) {
+    return guarded([&] {
+        require(folder != nullptr && *folder != '\0', "folder is NULL or empty");
+        inner(trainer).save_sharded(folder);
     });
 }
 

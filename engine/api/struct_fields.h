@@ -86,7 +86,8 @@ VOLTA_FIELDS(volta_training_cost, VOLTA_FIELD(struct_size), VOLTA_FIELD(operatio
              VOLTA_FIELD(repeated_operations), VOLTA_FIELD(bytes), VOLTA_FIELD(seconds),
              VOLTA_FIELD(smallest_activations));
 VOLTA_FIELDS(volta_step_report, VOLTA_FIELD(struct_size), VOLTA_FIELD(step), VOLTA_FIELD(loss),
-             VOLTA_FIELD(gradient_norm), VOLTA_FIELD(learning_rate));
+             VOLTA_FIELD(gradient_norm), VOLTA_FIELD(learning_rate), VOLTA_FIELD(wait_seconds),
+             VOLTA_FIELD(exchange_seconds));
 VOLTA_FIELDS(volta_tape_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(mode), VOLTA_FIELD(flags),
              VOLTA_FIELD(seed), VOLTA_FIELD(most_plans));
 VOLTA_FIELDS(volta_optimizer_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(optimizer), VOLTA_FIELD(schedule),

@@ -62,6 +62,7 @@ class Descriptor final {
         if (value_ >= 0) ::close(value_);
     }
     int get() const { return value_; }
+    int release() { return std::exchange(value_, -1); }
 
   private:
     int value_;
@@ -193,6 +194,20 @@ Buffer read_file(const char* path, std::pmr::memory_resource* heap, std::size_t 
     return buffer;
 }
 
+FileReader::FileReader(const char* path, std::pmr::memory_resource* heap) : path_(path, heap) {
+    OpenFile file = open_to_read(path);
+    descriptor_ = file.descriptor.release();
+    bytes_ = file.bytes;
+}
+
+FileReader::~FileReader() { ::close(descriptor_); }
+
+void FileReader::read(void* data, std::size_t bytes) {
+    if (read_fully(descriptor_, static_cast<unsigned char*>(data), bytes, path_.c_str()) != bytes)
+        fail(VOLTA_IO_ERROR, "cannot read '%s': it has become shorter while it was being read",
+             path_.c_str());
+}
+
 namespace {
 
 // The file that a save replaces: the end of the chain when `path` is a symbolic link, which itself stays. A
@@ -233,6 +248,13 @@ Descriptor open_folder_of(std::string_view path, std::pmr::memory_resource* heap
         uninterrupted([&] { return ::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
     if (folder.get() < 0 && errno != EACCES) fail_io("open the folder", name, errno);
     return folder;
+}
+
+// What has been made or renamed in it is there after a power cut. EINVAL: nothing to sync there.
+int sync(const Descriptor& folder) {
+    if (folder.get() < 0) return 0;
+    const int result = uninterrupted([&] { return ::fsync(folder.get()); });
+    return result == 0 || errno == EINVAL ? 0 : errno;
 }
 
 // ---- Temporary files of a save: "<path>.tmp-<pid>-<n>" ----
@@ -374,9 +396,12 @@ void make_folders(const char* path, std::pmr::memory_resource* heap) {
     require(path != nullptr && *path != '\0', "the path of the folder is empty");
     std::pmr::string part(heap);
     for (const char* at = path;; ++at) {
-        if ((*at == '/' || *at == '\0') && !part.empty() && part.back() != '/' &&
-            ::mkdir(part.c_str(), 0777) != 0 && errno != EEXIST)
-            fail_io("make the folder", part, errno);
+        if ((*at == '/' || *at == '\0') && !part.empty() && part.back() != '/') {
+            const bool is_made = ::mkdir(part.c_str(), 0777) == 0;
+            if (!is_made && errno != EEXIST) fail_io("make the folder", part, errno);
+            if (const int error = is_made ? sync(open_folder_of(part, heap)) : 0; error != 0)
+                fail_io("make the folder", part, error);
+        }
         if (*at == '\0') break;
         part += *at;
     }
@@ -413,6 +438,23 @@ FileLock::FileLock(const char* path, void (*waits)(void* user), void* user)
 }
 
 FileLock::~FileLock() { ::close(descriptor_); }
+
+FolderLock::FolderLock(const char* path)
+    : descriptor_(uninterrupted([&] { return ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); })) {
+    if (descriptor_ < 0) fail_io("open the folder", path, errno);
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+    ::close(descriptor_);
+    fail(VOLTA_IO_ERROR, "cannot write to '%s': another process or thread is saving there", path);
+}
+
+FolderLock::~FolderLock() { ::close(descriptor_); }
+
+void remove_files(const char* folder, bool (*is_removed)(const void* user, const char* name),
+                  const void* user) noexcept {
+    FolderReader reader(folder);
+    while (const char* const name = reader.next().name)
+        if (is_removed(user, name)) remove_if_left(reader.descriptor(), name);
+}
 
 AtomicFile::AtomicFile(const char* path, std::pmr::memory_resource* heap, const Stop& stop)
     : path_(heap), temporary_(heap), stop_(stop) {
@@ -492,13 +534,11 @@ void AtomicFile::commit() {
     if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) fail_io("write", path_, errno);
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_io("replace", path_, errno);
     temporary_.clear();
-    if (folder.get() < 0) return;
-    const int result = uninterrupted([&] { return ::fsync(folder.get()); });
-    if (result != 0 && errno != EINVAL)  // EINVAL: nothing to sync there
+    if (const int error = sync(folder); error != 0)
         fail(VOLTA_IO_ERROR,
              "'%s' is written and in its place, but it may not survive a power cut: cannot sync its folder: "
              "%s",
-             path_.c_str(), reason_of(errno).text);
+             path_.c_str(), reason_of(error).text);
 }
 
 }  // namespace volta

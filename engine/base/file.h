@@ -51,6 +51,22 @@ class ScratchFile final {
 Buffer read_file(const char* path, std::pmr::memory_resource* heap,
                  std::size_t most = static_cast<std::size_t>(-1));
 
+// A file that is read from its beginning on. Errors: IO_ERROR with path and reason; a read beyond the end.
+class FileReader final {
+  public:
+    FileReader(const char* path, std::pmr::memory_resource* heap);
+    ~FileReader();
+    FileReader(const FileReader&) = delete;
+    FileReader& operator=(const FileReader&) = delete;
+    std::uint64_t bytes() const noexcept { return bytes_; }  // of the file, when it was opened
+    void read(void* data, std::size_t bytes);
+
+  private:
+    std::pmr::string path_;
+    int descriptor_;
+    std::uint64_t bytes_;
+};
+
 // The file that the code at `address` was mapped from, absolute and resolved; false: the system does not say,
 // or it is no file, or has been removed. Linux: from /proc/self/maps.
 struct CodePath {
@@ -61,7 +77,7 @@ bool path_of_code(const void* address, CodePath* path) noexcept;
 bool file_exists(const char* path) noexcept;  // anything of this name, as far as this process may see
 bool is_folder(const char* path) noexcept;    // or a link to one
 
-// Makes the folder `path` and those above it, where they are missing.
+// Makes the folder `path` and those above it, where they are missing, to last: each is synced where it stands.
 void make_folders(const char* path, std::pmr::memory_resource* heap);
 
 // Holds a lock between processes for its lifetime: waits until no one else holds it, and calls `waits` once
@@ -77,6 +93,24 @@ class FileLock final {
   private:
     int descriptor_;
 };
+
+// Holds the lock of a folder for its lifetime, without a file in it. Throws IO_ERROR where another has it, or
+// there is no such folder; a file system without locks has none.
+class FolderLock final {
+  public:
+    explicit FolderLock(const char* path);
+    ~FolderLock();
+    FolderLock(const FolderLock&) = delete;
+    FolderLock& operator=(const FolderLock&) = delete;
+
+  private:
+    int descriptor_;
+};
+
+// Removes the files of a folder for which `is_removed` says so, but those that somebody is writing
+// (AtomicFile). What cannot be removed stays.
+void remove_files(const char* folder, bool (*is_removed)(const void* user, const char* name),
+                  const void* user) noexcept;
 
 // Writes a file that is either the old one or the complete new one at every instant: a temporary file in the
 // same folder ("<path>.tmp-<pid>-<n>"), fsync, rename, fsync of the folder. Without commit() the temporary

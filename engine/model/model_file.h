@@ -15,8 +15,8 @@ struct ReadOptions {
     const Stop* stop = &kNeverStops;  // asked before each tensor whose checksum is compared
 };
 
-// Throws IO_ERROR (missing, a directory), CORRUPT_MODEL (with the reason), UNSUPPORTED (another format
-// version).
+// Of a file, or of a folder with its parts, which are read into memory. Throws IO_ERROR (missing, a folder
+// without parts), CORRUPT_MODEL (with the reason), UNSUPPORTED (another format version).
 HeapPtr<Model> read_model(const char* path, const ReadOptions& options, std::pmr::memory_resource* structures,
                           std::pmr::memory_resource* tensors);
 // From memory: `data` is borrowed (map; 64-byte aligned, else INVALID_ARGUMENT) or copied.
@@ -34,5 +34,8 @@ struct SaveSource {
 };
 // Crash-safe and deterministic: the same content gives the same bytes. Throws IO_ERROR; the old file stays.
 void write_model(const SaveSource& source, const char* path, std::pmr::memory_resource* heap);
+// The bytes of the same file as `count` files of a folder and their manifest (parts.h).
+void write_model_parts(const SaveSource& source, std::uint32_t count, const char* folder,
+                       std::pmr::memory_resource* heap);
 
 }  // namespace volta

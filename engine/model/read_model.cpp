@@ -5,6 +5,7 @@
 #include "engine/model/decode_model.h"
 #include "engine/model/file_layout.h"
 #include "engine/model/model_file.h"
+#include "engine/model/parts.h"
 #include "engine/model/text.h"
 
 namespace volta {
@@ -128,11 +129,13 @@ HeapPtr<Model> read_model(const void* data, std::size_t bytes, const ReadOptions
 HeapPtr<Model> read_model(const char* path, const ReadOptions& options, std::pmr::memory_resource* structures,
                           std::pmr::memory_resource* tensors) {
     const bool copied = options.mode == LoadMode::copy;
-    Buffer copy = copied ? read_file(path, tensors) : Buffer();
-    MappedFile mapping = copied ? MappedFile() : MappedFile(path);
+    const bool has_parts = path != nullptr && is_folder(path), is_in_memory = has_parts || copied;
+    Buffer copy = copied && !has_parts ? read_file(path, tensors) : Buffer();
+    MappedFile mapping = is_in_memory ? MappedFile() : MappedFile(path);
     HeapPtr<Model> model = opening(path, [&] {
-        return read_frame_and_model(copied ? copy.data() : mapping.data(),
-                                    copied ? copy.bytes() : mapping.bytes(),
+        if (has_parts) copy = read_parts(path, *options.stop, structures, tensors);
+        return read_frame_and_model(is_in_memory ? copy.data() : mapping.data(),
+                                    is_in_memory ? copy.bytes() : mapping.bytes(),
                                     copied || options.verify_checksums, *options.stop, structures, tensors);
     });
     model->mapping = std::move(mapping);

@@ -22,6 +22,7 @@ set(VOLTA_RUNTIME_SMALL
     ${CMAKE_CURRENT_LIST_DIR}/training_graph.cpp
     ${CMAKE_CURRENT_LIST_DIR}/optimizer.cpp
     ${CMAKE_CURRENT_LIST_DIR}/optimizer_options.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/save_parts.cpp
     ${CMAKE_CURRENT_LIST_DIR}/trainer.cpp
     ${CMAKE_CURRENT_LIST_DIR}/trainer_options.cpp
     ${CMAKE_CURRENT_LIST_DIR}/training_plan.cpp

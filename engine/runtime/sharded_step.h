@@ -53,6 +53,7 @@ class ShardedStep final {
     // Whether rank 0 has saved: throws IO_ERROR on the others where it has not.
     void agree_on_save(bool is_saved);
     void leave(const char* why) noexcept;
+    Collective* collective() { return collective_ ? &*collective_ : nullptr; }  // NULL: there is one rank
 
   private:
     struct Summed {

@@ -17,6 +17,7 @@
 #include "engine/runtime/loss.h"
 #include "engine/runtime/packed_graph.h"
 #include "engine/runtime/profile.h"
+#include "engine/runtime/save_parts.h"
 #include "engine/runtime/token_loss.h"
 #include "engine/runtime/training_graph.h"
 #include "engine/runtime/training_plan.h"
@@ -509,7 +510,7 @@ void Trainer::capture(TrainingState& state) {
     add_integer(state, "data_cursor", pending ? resumed_->cursor : stream_ ? stream_->cursor() : 0);
     add_integer(state, "data_hash_high", hash.high);
     add_integer(state, "data_hash_low", hash.low);
-    if (sharded_) return sort_by_name(state);  // fetch_states() has them
+    if (sharded_) return sort_by_name(state);  // list_states() has them
     const Plan& plan = memory_.program().plan();
     for (std::size_t i = 0; i < plan.regions.size(); ++i) {
         if (plan.regions[i].kind != RegionKind::state) continue;
@@ -520,8 +521,9 @@ void Trainer::capture(TrainingState& state) {
     sort_by_name(state);
 }
 
-// Of all ranks, on rank 0; on the others there are their own.
-void Trainer::fetch_states(TrainingState& state, std::pmr::vector<Buffer>& copies) {
+// Those of all ranks, on rank 0, which has the others' in `copies`; on the others there are their own. copies
+// NULL: on all ranks, without the values of those that another one has.
+void Trainer::list_states(TrainingState& state, std::pmr::vector<Buffer>* copies) {
     std::pmr::memory_resource* heap = context_->structures();
     const ProgramMemory& update = sharded_->update();
     const OptimizerRow& optimizer = optimizer_row(options_.spec.optimizer, options_.spec.has_momentum);
@@ -534,12 +536,12 @@ void Trainer::fetch_states(TrainingState& state, std::pmr::vector<Buffer>& copie
             const int own = update.find(RegionKind::state, name.c_str());
             const void* data = own >= 0 ? update.address(static_cast<std::size_t>(own)) : nullptr;
             void* copy = nullptr;
-            if (own < 0 && sharded_->rank() == 0) {
-                copies.emplace_back(context_->tensors(), place.bytes);
-                data = copy = copies.back().data();
+            if (copies != nullptr && own < 0 && sharded_->rank() == 0) {
+                copies->emplace_back(context_->tensors(), place.bytes);
+                data = copy = copies->back().data();
             }
-            sharded_->fetch(parameter.c_str(), data, copy, place.bytes);
-            if (data == nullptr) continue;
+            if (copies != nullptr) sharded_->fetch(parameter.c_str(), data, copy, place.bytes);
+            if (copies != nullptr && data == nullptr) continue;
             state.tensors.push_back(NamedTensor{std::move(name), DType::f32,
                                                 memory_.program().plan().graph.shape(place.source), data,
                                                 Buffer()});
@@ -553,7 +555,7 @@ void Trainer::save(const char* path) {
     TrainingState state(heap);
     std::pmr::vector<Buffer> copies(heap);
     capture(state);
-    if (sharded_) fetch_states(state, copies);
+    if (sharded_) list_states(state, &copies);
     if (sharded_ && sharded_->rank() != 0) return sharded_->agree_on_save(true);
     SaveSource source;
     source.model = &described();
@@ -566,6 +568,24 @@ void Trainer::save(const char* path) {
         throw;
     }
     if (sharded_) sharded_->agree_on_save(true);
+}
+
+void Trainer::save_sharded(const char* folder) {
+    std::pmr::memory_resource* heap = context_->structures();
+    require_whole();
+    TrainingState state(heap);
+    SaveSource source;
+    try {
+        capture(state);
+        if (sharded_) list_states(state, nullptr);
+        source.model = &described();
+    } catch (const std::exception& error) {  // before the others could be told in the save itself
+        if (sharded_) sharded_->leave(error.what());
+        throw;
+    }
+    source.training = &state;
+    source.stop = &context_->stop();
+    save_parts(source, sharded_ ? &*sharded_ : nullptr, folder, heap);
 }
 
 Hash128 Trainer::hash() const { return hash_parameters(described(), context_->structures()); }

@@ -20,6 +20,7 @@ struct StepReport {
     std::uint64_t step = 0;
     float loss = 0, gradient_norm = 0;
     double learning_rate = 0;
+    double wait_seconds = 0, exchange_seconds = 0;  // of a group
 };
 
 class Trainer final {
@@ -46,7 +47,8 @@ class Trainer final {
     double evaluate_tokens(const std::int32_t* tokens, std::size_t count);
     void update_model();  // throws INVALID_STATE: the model has been released
     void save(const char* path);
-    Hash128 hash() const;  // of the current parameters
+    void save_sharded(const char* folder);  // each rank a part
+    Hash128 hash() const;                   // of the current parameters
 
     std::uint64_t current_step() const { return step_; }
     const TrainerOptions& options() const { return options_; }
@@ -82,7 +84,7 @@ class Trainer final {
     void read_results(StepReport& report) const;
     void check_finite(const StepReport& report);
     void note_arithmetic();
-    void fetch_states(TrainingState& state, std::pmr::vector<Buffer>& copies);
+    void list_states(TrainingState& state, std::pmr::vector<Buffer>* copies);
     void restore(const TrainingState& state);
     void capture(TrainingState& state);
     int region(RegionKind kind, const char* name) const;

@@ -330,6 +330,8 @@ void say_model(Walk& walk, volta_model* model, const std::string& path) {
     walk.say_text("hash", hash);
     CALL(volta_model_save, model, path.c_str());
     walk.say_file(path);
+    CALL(volta_model_save_sharded, model, 2, (path + ".parts").c_str());
+    walk.say_file(path + ".parts/volta.manifest");
 }
 
 void walk_models(Walk& walk, Made& made, const std::string& folder) {
@@ -548,6 +550,8 @@ void walk_training(Walk& walk, Made& made, const std::string& folder) {
     const std::string path = folder + "/checkpoint.volta";
     CALL(volta_trainer_save, trainer, path.c_str());
     walk.say_file(path);
+    CALL(volta_trainer_save_sharded, trainer, (path + ".parts").c_str());
+    walk.say_file(path + ".parts/volta.manifest");
     volta_bill bill = {};
     bill.struct_size = sizeof bill;
     volta_training_cost cost = VOLTA_TRAINING_COST_INIT;

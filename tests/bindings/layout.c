@@ -531,6 +531,10 @@ int main(void) {
            sizeof(((volta_step_report *)0)->gradient_norm));
     printf("volta_step_report.learning_rate %zu %zu\n", offsetof(volta_step_report, learning_rate),
            sizeof(((volta_step_report *)0)->learning_rate));
+    printf("volta_step_report.wait_seconds %zu %zu\n", offsetof(volta_step_report, wait_seconds),
+           sizeof(((volta_step_report *)0)->wait_seconds));
+    printf("volta_step_report.exchange_seconds %zu %zu\n", offsetof(volta_step_report, exchange_seconds),
+           sizeof(((volta_step_report *)0)->exchange_seconds));
     printf("volta_tape_options %zu\n", sizeof(volta_tape_options));
     printf("volta_tape_options.struct_size %zu %zu\n", offsetof(volta_tape_options, struct_size),
            sizeof(((volta_tape_options *)0)->struct_size));

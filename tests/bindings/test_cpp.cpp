@@ -60,6 +60,8 @@ void test_attempts(void**) {
     const volta::model model = *std::move(made);
     assert_int_equal(model.hash().size(), 32);
     assert_true(static_cast<bool>(volta::attempt([&] { return model.save("/dev/null/x"); })) == false);
+    assert_true(static_cast<bool>(volta::attempt([&] { return model.save_sharded(2, "/dev/null/x"); })) ==
+                false);
 }
 
 // A tape trains, keeps, captures and compiles; a failure says where its call stands.

@@ -113,6 +113,26 @@ same "the call's own options beside --resume" one.volta whole.volta
 refused 2 "--shards is 2, the checkpoint has 4" train --text text --resume half.volta --shards 2 --out x.volta
 refused 2 "--batch is 16, the checkpoint has 8 rows a step" train --text text --resume half.volta --batch 16 --out x.volta
 
+# Checkpoints in parts, one for each rank: together the file of one process, from which any number goes on.
+# shellcheck disable=SC2086
+learns parts/ 4 $model --steps 20 --stop-at 9 --sharded
+expect "parts of 4 ranks" 4 "$(find parts -name 'volta-*-of-4.part' | wc -l)"
+"$voltac" checkpoint merge parts merged.volta || bad "merge"
+same "4 parts" half.volta merged.volta
+for ranks in 0 2; do
+    learns whole.volta $ranks --text text --resume parts
+    same "4 parts and then $ranks ranks" one.volta whole.volta
+done
+"$voltac" launch -n 2 -- train --text text --resume parts >told 2>err || bad "in the same folder: $(cat err)"
+expect "parts of 2 ranks" 2 "$(find parts -name '*.part' | wc -l)"
+expect "what goes on in parts" "$("$voltac" hash one.volta)" "$("$voltac" hash parts)"
+# shellcheck disable=SC2086
+{
+    refused 1 "'one.volta' is a file, not a folder" train $model --out one.volta --sharded
+    refused 1 "it is a directory; with --sharded a checkpoint is one" train $model --out parts
+    refused 1 "it is a directory; with --sharded a checkpoint is one" launch -n 2 -- train $model --out new/
+}
+
 # A file says it all.
 cat >run.json <<'J'
 {"ranks": 2, "transport": "local", "command": ["train", "--text", "text", "--layers", "1", "--dim", "16", "--heads", "2",
@@ -215,6 +235,16 @@ kill -9 "$(process_of $launcher 3)"
 ends 0 "a run that began again"
 grep -q 'rank 3 of 4 was ended by signal 9 .*; start 2 of 3 goes on from again.volta' err || bad "no word of the second start: $(cat err)"
 same "a run that began again" whole.volta again.volta
+# shellcheck disable=SC2086
+"$voltac" launch -n 4 --restarts 2 -- train $model --save-every 50 --steps $steps --out in-parts/ --sharded >told 2>err &
+launcher=$!
+comes in-parts/volta.manifest
+kill -9 "$(process_of $launcher 3)"
+ends 0 "a run in parts that began again"
+grep -q 'rank 3 of 4 was ended by signal 9 .*; start 2 of 3 goes on from in-parts' err || bad "no word of the second start: $(cat err)"
+"$voltac" checkpoint verify in-parts >/dev/null 2>err || bad "verify: $(cat err)"
+"$voltac" checkpoint merge in-parts again.volta || bad "merge"
+same "a run in parts that began again" whole.volta again.volta
 model="--text text --from one.volta --batch 8 --shards 4"
 # shellcheck disable=SC2086
 learns whole.volta 0 $model --steps $steps

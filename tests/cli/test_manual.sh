@@ -20,7 +20,7 @@ page_of() { # PAGE COMMAND...
     page=$folder/voltac-$1.1
     shift
     [ -f "$page" ] || { bad "there is no $page"; return; }
-    case "$*" in help | bench | tune) return ;; esac
+    case "$*" in help | bench | checkpoint | tune) return ;; esac
     options=$("$voltac" "$@" --help | grep -oE '^ *--[a-z][a-z0-9-]*' | tr -d ' ' | sort -u)
     for option in $options; do
         grep -qF -- "$(printf '%s' "$option" | sed 's/^--/\\-\\-/')" "$page" || bad "$page lacks $option"
@@ -35,6 +35,7 @@ for command in $commands; do page_of "$command" "$command"; done
 for benchmark in $benchmarks; do page_of "bench-$benchmark" bench "$benchmark"; done
 [ $checked -gt 100 ] || bad "only $checked options were looked at"
 page_of tune-matmul tune matmul
+for part in merge split verify; do page_of "checkpoint-$part" checkpoint "$part"; done
 for page in "$folder"/*.1; do
     name=$(basename "$page" .1)
     [ "$name" = voltac ] || grep -q "^.BR $(echo "$name" | sed 's/-/\\\\-/g') (1)" "$folder/voltac.1" || bad "voltac.1 does not name $name"

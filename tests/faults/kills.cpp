@@ -45,6 +45,7 @@ struct Way {
     const char* file;
     volta_status (*save)(const volta_model* model, const char* path);
     volta_status (*load)(volta_context* context, const char* path, volta_model** out);
+    int files = 1, most_left = 1;  // that a save leaves, and one that was killed besides
 };
 volta_status open_model(volta_context* context, const char* path, volta_model** out) {
     volta_open_options options = VOLTA_OPEN_OPTIONS_INIT;
@@ -57,14 +58,27 @@ volta_status import_model(volta_context* context, const char* path, volta_model*
 volta_status export_onnx(const volta_model* model, const char* path) {
     return volta_model_export_onnx(model, nullptr, path);
 }
+volta_status save_parts(const volta_model* model, const char* folder) {
+    return volta_model_save_sharded(model, 2, folder);
+}
 constexpr Way kWays[] = {{"killed.volta", volta_model_save, open_model},
                          {"killed.safetensors", volta_model_export_safetensors, import_model},
-                         {"killed.onnx", export_onnx, import_model}};
+                         {"killed.onnx", export_onnx, import_model},
+                         // Both parts of the old save or of the new one, and what was being written.
+                         {"killed.parts", save_parts, open_model, 3, 3}};
+constexpr std::size_t kWayCount = sizeof kWays / sizeof kWays[0];
 
-int files_in(const char* folder) {
+// Files in a folder and in those in it, and takes them away if told to.
+int files_in(const char* folder, bool takes_away = false) {
     DIR* const entries = opendir(folder);
     int count = 0;
-    while (const dirent* const entry = readdir(entries)) count += entry->d_name[0] != '.';
+    while (const dirent* const entry = readdir(entries)) {
+        char path[4096];
+        std::snprintf(path, sizeof path, "%.3800s/%.255s", folder, entry->d_name);
+        if (entry->d_name[0] == '.') continue;
+        count += entry->d_type == DT_DIR ? files_in(path, takes_away) : 1;
+        if (takes_away) remove(path);
+    }
     closedir(entries);
     return count;
 }
@@ -85,26 +99,25 @@ class Campaign final {
         saves_ = new (page) std::atomic<std::uint32_t>(0);
         std::uint64_t leftovers = 0;
         for (std::uint64_t kill = 0; kill < kills && good_; ++kill) {
-            const Way& way = kWays[kill % 3];
+            const Way& way = kWays[kill % kWayCount];
             std::snprintf(path_, sizeof path_, "%s/%s", folder_, way.file);
             if (way.save(savers_.models[0], path_) != VOLTA_OK) return tell("the first save", kill);
-            if (files_in(folder_) != 1) return tell("something was left beside the file", kill);
+            if (files_in(folder_) != way.files) return tell("something was left beside the file", kill);
             kill_one(way);
-            const int left = files_in(folder_) - 1;
+            const int left = files_in(folder_) - way.files;
             leftovers += left > 0;
             check_file(way, kill);
             // As the next process that saves: its number is another one than the dead one's.
-            if (left > 1) return tell("more than one temporary file was left", kill);
+            if (left > way.most_left) return tell("too many files were left", kill);
             if (way.save(savers_.models[0], path_) != VOLTA_OK) return tell("the next save", kill);
-            if (files_in(folder_) != 1) return tell("the next save left the dead one's file", kill);
-            unlink(path_);
+            if (files_in(folder_) != way.files) return tell("the next save left the dead one's file", kill);
+            files_in(folder_, true);
         }
         std::printf(
             "kills: %llu during saves of %zu kinds, %llu found the old file, %llu the new one, %llu left a "
-            "temporary file, which the next save removed\n",
-            static_cast<unsigned long long>(kills), sizeof kWays / sizeof kWays[0],
-            static_cast<unsigned long long>(found_[0]), static_cast<unsigned long long>(found_[1]),
-            static_cast<unsigned long long>(leftovers));
+            "file beside it, which the next save removed\n",
+            static_cast<unsigned long long>(kills), kWayCount, static_cast<unsigned long long>(found_[0]),
+            static_cast<unsigned long long>(found_[1]), static_cast<unsigned long long>(leftovers));
         munmap(page, 4096);
         return good_;
     }

@@ -1184,6 +1184,10 @@ type StepReport struct {
 	GradientNorm float32
 	// used in this step
 	LearningRate float64
+	// Of a group, else 0: seconds of the step in which this rank waited for others to be as far as it was, and in which gradients, states and parameters went between them. The rest it computed.
+	WaitSeconds float64
+	// Of a group, else 0: seconds of the step in which this rank waited for others to be as far as it was, and in which gradients, states and parameters went between them. The rest it computed.
+	ExchangeSeconds float64
 }
 
 // TapeOptions is volta_tape_options.
@@ -2272,8 +2276,9 @@ func ModelCreateNetwork(context *Context, options *NetworkOptions, seed uint64, 
 // ModelOpen is volta_model_open.
 //
 // Opens a model file (docs/model_format.md). The file is treated as hostile: everything in it is checked.
+// A folder is a sharded one (volta_model_save_sharded): its parts are read into memory, each compared with its checksum.
 //
-// Errors: IO_ERROR          missing, a directory, not readable
+// Errors: IO_ERROR          missing, a folder without parts, not readable
 // CORRUPT_MODEL     the reason is in the text
 // UNSUPPORTED       a format version, level or precision this library does not know
 func ModelOpen(context *Context, path *byte, options *OpenOptions, outModel **Model) Status {
@@ -2304,6 +2309,18 @@ func ModelRelease(model *Model) {
 // may not survive a power cut
 func ModelSave(model *Model, path *byte) Status {
 	return Status(C.volta_model_save((*C.volta_model)(unsafe.Pointer(model)), (*C.char)(unsafe.Pointer(path))))
+}
+
+// ModelSaveSharded is volta_model_save_sharded.
+//
+// Writes the bytes of that same file as `parts` files of a folder, and behind them the manifest, which names them with
+// their checksums: until it is in its place the folder has what it had before. Opened and saved, it is the one file again,
+// byte for byte. The folder is made if it is not there; what else is in it stays. docs/distributed.md.
+//
+// Errors: INVALID_ARGUMENT  parts is 0, or above 4096
+// IO_ERROR          as volta_model_save
+func ModelSaveSharded(model *Model, parts uint32, folder *byte) Status {
+	return Status(C.volta_model_save_sharded((*C.volta_model)(unsafe.Pointer(model)), C.uint32_t(parts), (*C.char)(unsafe.Pointer(folder))))
 }
 
 // ModelImport is volta_model_import.
@@ -2728,6 +2745,8 @@ func SessionPrintPlan(session *Session, outText **byte) Status {
 //
 // Joins the group: returns when all ranks have. A trainer that is given the group (volta_trainer_options.group) makes its
 // steps with the trainers of the other ranks, each of which computes its part of every batch. docs/distributed.md.
+// Memory: of transport "local" gradients and parameters lie in memory that the ranks of the machine share, so that none has
+// to be sent; a trainer's bill counts its own, which does not come from the host's allocator.
 //
 // Thread: one trainer of a group at a time.
 //
@@ -2783,8 +2802,8 @@ func TrainerRelease(trainer *Trainer) {
 
 // TrainerEstimate is volta_trainer_estimate.
 //
-// The bill of the trainer that volta_trainer_create would make, and what its steps cost; nothing is allocated for it but
-// plans. bill, cost and speed (volta_measure_machine) may be NULL. Zeros on failure.
+// The bill of the trainer that volta_trainer_create would make, of a group this rank's, and what its steps cost; nothing is
+// allocated for it but plans. bill, cost and speed (volta_measure_machine) may be NULL. Zeros on failure.
 //
 // Cost: some tens of plans: milliseconds each for a network of a thousand operations.
 //
@@ -2890,6 +2909,16 @@ func TrainerUpdateModel(trainer *Trainer) Status {
 // Errors: IO_ERROR  as volta_model_save; of a group, on the other ranks too where rank 0 could not save
 func TrainerSave(trainer *Trainer, path *byte) Status {
 	return Status(C.volta_trainer_save((*C.volta_trainer)(unsafe.Pointer(trainer)), (*C.char)(unsafe.Pointer(path))))
+}
+
+// TrainerSaveSharded is volta_trainer_save_sharded.
+//
+// The same checkpoint as files in a folder that all ranks of the group share, as volta_model_save_sharded: each rank writes
+// a part, its own moments among it, and none has the whole. volta_model_open opens it for any number of ranks.
+//
+// Errors: IO_ERROR  as volta_model_save; of a group, on all ranks where one could not write, naming it
+func TrainerSaveSharded(trainer *Trainer, folder *byte) Status {
+	return Status(C.volta_trainer_save_sharded((*C.volta_trainer)(unsafe.Pointer(trainer)), (*C.char)(unsafe.Pointer(folder))))
 }
 
 // TrainerExtend is volta_trainer_extend.

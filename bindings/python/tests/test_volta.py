@@ -148,6 +148,13 @@ class LifeTest(unittest.TestCase):
             self.assertIsNone(model.metadata["none"])
         with open(self.path("m.volta"), "rb") as file:
             self.assertEqual(volta.Model.open_bytes(file.read()).hash, trainer.hash)
+        trainer.model.save_sharded(3, self.path("parts"))
+        trainer.save_sharded(self.path("checkpoint"))
+        for folder, files in (("parts", 4), ("checkpoint", 2)):
+            self.assertEqual(len(os.listdir(self.path(folder))), files)
+            self.assertEqual(volta.Model.open(self.path(folder)).hash, trainer.hash)
+        with self.assertRaisesRegex(volta.InvalidArgument, "parts is 0"):
+            trainer.model.save_sharded(0, self.path("parts"))
 
     def test_onnx_out_and_in(self):
         model = trained().model

@@ -216,6 +216,10 @@ class Model(Handle):
     def save(self, path: Path) -> None:
         check(lib.volta_model_save(self, path_of(path)))
 
+    def save_sharded(self, parts: int, folder: Path) -> None:
+        """The bytes of that file as so many files of a folder, which Model.open takes too."""
+        check(lib.volta_model_save_sharded(self, parts, path_of(folder)))
+
     def export_safetensors(self, path: Path, names: str = "own", config_path: Optional[Path] = None) -> None:
         """names: "own" or "hugging_face", which also writes a config.json where it is told to."""
         options = struct(native.volta_export_options, {"names": names, "config_path": config_path}, {"names": "NAMES"})

@@ -679,6 +679,8 @@ class volta_step_report(c.Structure):
         ("loss", c.c_float),
         ("gradient_norm", c.c_float),
         ("learning_rate", c.c_double),
+        ("wait_seconds", c.c_double),
+        ("exchange_seconds", c.c_double),
     ]
 
 
@@ -1178,6 +1180,7 @@ VOLTA_FUNCTIONS = {
     "volta_model_open_memory": (c.c_int32, (c.c_void_p, c.c_void_p, c.c_size_t, c.POINTER(volta_open_options), c.POINTER(c.c_void_p),)),
     "volta_model_release": (None, (c.c_void_p,)),
     "volta_model_save": (c.c_int32, (c.c_void_p, c.c_char_p,)),
+    "volta_model_save_sharded": (c.c_int32, (c.c_void_p, c.c_uint32, c.c_char_p,)),
     "volta_model_import": (c.c_int32, (c.c_void_p, c.c_char_p, c.POINTER(volta_import_options), c.POINTER(c.c_void_p),)),
     "volta_model_survey": (c.c_int32, (c.c_void_p, c.c_char_p, c.POINTER(volta_import_options), c.c_void_p, c.c_size_t, c.c_void_p,)),
     "volta_model_export_safetensors": (c.c_int32, (c.c_void_p, c.c_char_p,)),
@@ -1235,6 +1238,7 @@ VOLTA_FUNCTIONS = {
     "volta_trainer_hash": (c.c_int32, (c.c_void_p, c.c_void_p,)),
     "volta_trainer_update_model": (c.c_int32, (c.c_void_p,)),
     "volta_trainer_save": (c.c_int32, (c.c_void_p, c.c_char_p,)),
+    "volta_trainer_save_sharded": (c.c_int32, (c.c_void_p, c.c_char_p,)),
     "volta_trainer_extend": (c.c_int32, (c.c_void_p, c.c_uint64,)),
     "volta_trainer_resume": (c.c_int32, (c.c_void_p, c.POINTER(volta_trainer_options), c.POINTER(c.c_void_p),)),
     "volta_trainer_get_options": (c.c_int32, (c.c_void_p, c.POINTER(volta_trainer_options),)),

@@ -186,6 +186,10 @@ class Trainer(Handle):
         """A checkpoint: a model file from which Trainer.resume goes on."""
         self._check(lib.volta_trainer_save(self, path_of(path)))
 
+    def save_sharded(self, folder: Path) -> None:
+        """The same checkpoint as a folder in which every rank of the group writes a part."""
+        self._check(lib.volta_trainer_save_sharded(self, path_of(folder)))
+
     @property
     def options(self) -> Info:
         """Those in force, a dict of the numbers."""

@@ -1285,6 +1285,10 @@ pub struct volta_step_report {
     pub gradient_norm: f32,
     /// used in this step
     pub learning_rate: f64,
+    /// Of a group, else 0: seconds of the step in which this rank waited for others to be as far as it was, and in which gradients, states and parameters went between them. The rest it computed.
+    pub wait_seconds: f64,
+    /// Of a group, else 0: seconds of the step in which this rank waited for others to be as far as it was, and in which gradients, states and parameters went between them. The rest it computed.
+    pub exchange_seconds: f64,
 }
 impl Default for volta_step_report {
     /// Zeros, which are the defaults, with the size.
@@ -2246,8 +2250,9 @@ extern "C" {
     /// 64, a size below 1 or so large that its product overflows
     pub fn volta_model_create_network(context: *mut volta_context, options: *const volta_network_options, seed: u64, out_model: *mut *mut volta_model) -> volta_status;
     /// Opens a model file (docs/model_format.md). The file is treated as hostile: everything in it is checked.
+    /// A folder is a sharded one (volta_model_save_sharded): its parts are read into memory, each compared with its checksum.
     ///
-    /// Errors: IO_ERROR          missing, a directory, not readable
+    /// Errors: IO_ERROR          missing, a folder without parts, not readable
     /// CORRUPT_MODEL     the reason is in the text
     /// UNSUPPORTED       a format version, level or precision this library does not know
     pub fn volta_model_open(context: *mut volta_context, path: *const c_char, options: *const volta_open_options, out_model: *mut *mut volta_model) -> volta_status;
@@ -2263,6 +2268,13 @@ extern "C" {
     /// folder could not be synced at the end is the new file in its place: the text says so, and that it
     /// may not survive a power cut
     pub fn volta_model_save(model: *const volta_model, path: *const c_char) -> volta_status;
+    /// Writes the bytes of that same file as `parts` files of a folder, and behind them the manifest, which names them with
+    /// their checksums: until it is in its place the folder has what it had before. Opened and saved, it is the one file again,
+    /// byte for byte. The folder is made if it is not there; what else is in it stays. docs/distributed.md.
+    ///
+    /// Errors: INVALID_ARGUMENT  parts is 0, or above 4096
+    /// IO_ERROR          as volta_model_save
+    pub fn volta_model_save_sharded(model: *const volta_model, parts: u32, folder: *const c_char) -> volta_status;
     /// A model from weights of another program (docs/import.md says which, and which types, f32 to mxfp4), or from a folder
     /// with safetensors, config.json and a tokenizer, as Hugging Face's libraries write it; or from an ONNX
     /// file, graph and weights (docs/onnx.md), whose inputs and outputs keep their names and are f32, or i32 where they
@@ -2499,6 +2511,8 @@ extern "C" {
     pub fn volta_session_print_plan(session: *mut volta_session, out_text: *mut *const c_char) -> volta_status;
     /// Joins the group: returns when all ranks have. A trainer that is given the group (volta_trainer_options.group) makes its
     /// steps with the trainers of the other ranks, each of which computes its part of every batch. docs/distributed.md.
+    /// Memory: of transport "local" gradients and parameters lie in memory that the ranks of the machine share, so that none has
+    ///         to be sent; a trainer's bill counts its own, which does not come from the host's allocator.
     ///
     /// Thread: one trainer of a group at a time.
     ///
@@ -2527,8 +2541,8 @@ extern "C" {
     /// IO_ERROR          state_folder: the text names it and the reason
     pub fn volta_trainer_create(model: *mut volta_model, options: *const volta_trainer_options, out_trainer: *mut *mut volta_trainer) -> volta_status;
     pub fn volta_trainer_release(trainer: *mut volta_trainer);
-    /// The bill of the trainer that volta_trainer_create would make, and what its steps cost; nothing is allocated for it but
-    /// plans. bill, cost and speed (volta_measure_machine) may be NULL. Zeros on failure.
+    /// The bill of the trainer that volta_trainer_create would make, of a group this rank's, and what its steps cost; nothing is
+    /// allocated for it but plans. bill, cost and speed (volta_measure_machine) may be NULL. Zeros on failure.
     ///
     /// Cost: some tens of plans: milliseconds each for a network of a thousand operations.
     ///
@@ -2581,6 +2595,11 @@ extern "C" {
     ///
     /// Errors: IO_ERROR  as volta_model_save; of a group, on the other ranks too where rank 0 could not save
     pub fn volta_trainer_save(trainer: *mut volta_trainer, path: *const c_char) -> volta_status;
+    /// The same checkpoint as files in a folder that all ranks of the group share, as volta_model_save_sharded: each rank writes
+    /// a part, its own moments among it, and none has the whole. volta_model_open opens it for any number of ranks.
+    ///
+    /// Errors: IO_ERROR  as volta_model_save; of a group, on all ranks where one could not write, naming it
+    pub fn volta_trainer_save_sharded(trainer: *mut volta_trainer, folder: *const c_char) -> volta_status;
     /// Plans a longer run: `steps` in all, from which a schedule's learning rates follow from now on. The steps that were made
     /// stay as they are, so that the result is not that of a run planned so from the beginning; it is the same for every run
     /// that was extended at the same step.

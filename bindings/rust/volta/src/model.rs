@@ -185,6 +185,11 @@ impl Model {
         let path = path_text(path)?;
         check(unsafe { sys::volta_model_save(self.raw, path.as_ptr()) })
     }
+    /// The bytes of that file as so many files of a folder, which [`Model::open`] takes too.
+    pub fn save_sharded(&self, parts: u32, folder: impl AsRef<Path>) -> Result<()> {
+        let folder = path_text(folder)?;
+        check(unsafe { sys::volta_model_save_sharded(self.raw, parts, folder.as_ptr()) })
+    }
     pub fn export_safetensors(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path_text(path)?;
         check(unsafe { sys::volta_model_export_safetensors(self.raw, path.as_ptr()) })

@@ -157,6 +157,11 @@ impl Trainer {
         let path = path_text(path)?;
         self.check(unsafe { sys::volta_trainer_save(self.raw, path.as_ptr()) })
     }
+    /// The same checkpoint as a folder in which every rank of the group writes a part.
+    pub fn save_sharded(&mut self, folder: impl AsRef<Path>) -> Result<()> {
+        let folder = path_text(folder)?;
+        self.check(unsafe { sys::volta_trainer_save_sharded(self.raw, folder.as_ptr()) })
+    }
     /// Options in force, without their pointers.
     pub fn options(&self) -> Result<TrainerOptions> {
         let mut raw = sys::volta_trainer_options::default();

@@ -96,6 +96,13 @@ fn resumes_exactly_and_drops_in_any_order() {
     }
     assert_eq!(resumed.hash().unwrap(), whole);
 
+    let (parts, sharded) = (folder.join("parts"), folder.join("sharded"));
+    checkpoint.save_sharded(2, &parts).unwrap();
+    assert_eq!(Model::open(&context, &parts).unwrap().hash().unwrap(), checkpoint.hash().unwrap());
+    resumed.save_sharded(&sharded).unwrap();
+    assert_eq!(Model::open(&context, &sharded).unwrap().hash().unwrap(), whole);
+    assert!(checkpoint.save_sharded(0, &parts).unwrap_err().to_string().contains("parts is 0"));
+
     let onnx = folder.join("half.onnx");
     checkpoint.export_onnx(&onnx, 17).unwrap();
     assert_eq!(Model::import(&context, &onnx).unwrap().hash().unwrap(), checkpoint.hash().unwrap());
