@@ -199,6 +199,24 @@ def lasts_less_than_the_timeout(trial, count):
     return f"rank {victim} of {count}: {how}"
 
 
+def ends_behind_a_cut_link(trial, count):
+    """Rank 0 is held where it has saved, and has all it wants when its link is cut: that it has finished reaches the others later."""
+    out, how = "run.volta", trial.rng.choice(list(Network.CUTS))
+    ranks = trial.cluster.start(count, out, save_every=STEPS)
+    await_file(trial.workshop.path(out), ranks[0].process)
+    ranks[0].process.send_signal(signal.SIGSTOP)
+    trial.network.cut(0, how)
+    ranks[0].process.send_signal(signal.SIGCONT)
+    time.sleep(TIMEOUT / 2)
+    trial.network.mend(0, how)
+    collect(ranks, LONGEST)
+    statuses = [rank.status() for rank in ranks]
+    end(ranks)
+    if any(status != 0 for status in statuses) or not trial.is_complete(out):
+        raise Failed(f"{how} for {TIMEOUT / 2} s: {statuses}:\n" + "".join(rank.said() for rank in ranks))
+    return f"{count} ranks, {how}"
+
+
 def full_disk_of_checkpoints(trial, count):
     """Rank 0 cannot write: all end, the old file stays, whole and alone. So do they where the only file is that of the end."""
     with SmallDisk(trial.workshop.path(f"disk-{trial.rng.random()}"), 2 << 20) as disk:
@@ -311,7 +329,7 @@ def flipped_bit(trial, count):
     return f"{count} ranks, {found} of {FLIPS} named as damage"
 
 
-CASES = [lasts_less_than_the_timeout, full_disk_of_checkpoints, full_disk_of_logs, ranks_that_differ, flipped_bit]
+CASES = [lasts_less_than_the_timeout, ends_behind_a_cut_link, full_disk_of_checkpoints, full_disk_of_logs, ranks_that_differ, flipped_bit]
 
 
 def arguments():
