@@ -21,7 +21,8 @@ namespace volta {
 class SocketGroup final : public Group {
   public:
     SocketGroup(std::uint32_t rank, double timeout, Mesh mesh);
-    ~SocketGroup() override;  // tells the others that this rank needs them no more, unless it has failed
+    // Tells the others that this rank needs them no more, unless it has failed, and waits until they have it.
+    ~SocketGroup() override;
 
     void exchange(std::uint32_t peer, const void* send, std::size_t send_bytes, void* receive,
                   std::size_t receive_bytes) override;

@@ -22,6 +22,7 @@ from voltac_runs import GPT, LONGEST, SKIPPED, Failed, Workshop
 COUNTS = 2, 4  # ranks, each on a host
 TIMEOUT = 3  # seconds that ranks wait for one that does not answer: VOLTA_TIMEOUT
 SLACK = 7  # what processes take to see that, to say it and to end, where many others run
+OUTAGE = TIMEOUT / 3  # that costs nothing: TCP tries again after 1.4 s, and then after 3 s
 STEPS, SAVE_EVERY = 300, 10
 FLIPS = 4  # of bits, each in a run of its own
 FIRST_PORT = 29500
@@ -189,14 +190,32 @@ def lasts_less_than_the_timeout(trial, count):
     ranks = trial.cluster.start(count, out)
     trial.moment(count)
     trial.network.cut(victim, how)
-    time.sleep(TIMEOUT / 3)
+    time.sleep(OUTAGE)
     trial.network.mend(victim, how)
     collect(ranks, LONGEST)
     statuses = [rank.status() for rank in ranks]
     end(ranks)
     if any(status != 0 for status in statuses) or not trial.is_complete(out):
-        raise Failed(f"{how} for {TIMEOUT / 3} s: {statuses}:\n" + "".join(rank.said() for rank in ranks))
+        raise Failed(f"{how} for {OUTAGE} s: {statuses}:\n" + "".join(rank.said() for rank in ranks))
     return f"rank {victim} of {count}: {how}"
+
+
+def ends_behind_a_cut_link(trial, count):
+    """Rank 0 is held where it has saved, and has all it wants when its link is cut: that it has finished reaches the others later."""
+    out, how = "run.volta", trial.rng.choice(list(Network.CUTS))
+    ranks = trial.cluster.start(count, out, save_every=STEPS)
+    await_file(trial.workshop.path(out), ranks[0].process)
+    ranks[0].process.send_signal(signal.SIGSTOP)
+    trial.network.cut(0, how)
+    ranks[0].process.send_signal(signal.SIGCONT)
+    time.sleep(OUTAGE)
+    trial.network.mend(0, how)
+    collect(ranks, LONGEST)
+    statuses = [rank.status() for rank in ranks]
+    end(ranks)
+    if any(status != 0 for status in statuses) or not trial.is_complete(out):
+        raise Failed(f"{how} for {OUTAGE} s: {statuses}:\n" + "".join(rank.said() for rank in ranks))
+    return f"{count} ranks, {how}"
 
 
 def full_disk_of_checkpoints(trial, count):
@@ -311,7 +330,7 @@ def flipped_bit(trial, count):
     return f"{count} ranks, {found} of {FLIPS} named as damage"
 
 
-CASES = [lasts_less_than_the_timeout, full_disk_of_checkpoints, full_disk_of_logs, ranks_that_differ, flipped_bit]
+CASES = [lasts_less_than_the_timeout, ends_behind_a_cut_link, full_disk_of_checkpoints, full_disk_of_logs, ranks_that_differ, flipped_bit]
 
 
 def arguments():
