@@ -77,7 +77,8 @@ bool path_of_code(const void* address, CodePath* path) noexcept;
 bool file_exists(const char* path) noexcept;  // anything of this name, as far as this process may see
 bool is_folder(const char* path) noexcept;    // or a link to one
 
-// Makes the folder `path` and those above it, where they are missing, to last: each is synced where it stands.
+// Makes the folder `path` and those above it, where they are missing, to last: each is synced where it
+// stands.
 void make_folders(const char* path, std::pmr::memory_resource* heap);
 
 // Holds a lock between processes for its lifetime: waits until no one else holds it, and calls `waits` once

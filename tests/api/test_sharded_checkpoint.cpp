@@ -25,6 +25,7 @@
 
 namespace {
 
+using volta::test::FakeFaults;
 using volta::test::FakeTransport;
 
 constexpr int64_t kRows = 2, kTime = 16;
@@ -196,9 +197,9 @@ volta_group_options group_options(FakeTransport& transport, uint32_t rank, uint3
 }
 
 // Size 1: without a group.
-std::vector<Result> together(uint32_t size, const std::function<void(Rank&, uint32_t)>& body) {
+std::vector<Result> together(uint32_t size, const std::function<void(Rank&, uint32_t)>& body,
+                             FakeTransport& transport) {
     std::vector<Result> results(size);
-    FakeTransport transport(size);
     std::vector<std::thread> threads;
     for (uint32_t r = 0; r < size; ++r)
         threads.emplace_back([&, r] {
@@ -210,6 +211,11 @@ std::vector<Result> together(uint32_t size, const std::function<void(Rank&, uint
         });
     for (std::thread& thread : threads) thread.join();
     return results;
+}
+
+std::vector<Result> together(uint32_t size, const std::function<void(Rank&, uint32_t)>& body) {
+    FakeTransport transport(size);
+    return together(size, body, transport);
 }
 
 void expect_ok(const std::vector<Result>& results) {
@@ -503,6 +509,76 @@ void test_a_rank_that_cannot_write(void**) {
         }
 }
 
+// At each message of a save: the others say who it was, and the folder has one of the two, whole.
+void test_a_rank_that_ends_in_a_save(void**) {
+    const Folder folder;
+    const std::string parts = folder / "parts";
+    uint64_t before = 0, after = 0;
+    FakeTransport counting(2);
+    expect_ok(together(
+        2,
+        [&](Rank& rank, uint32_t r) {
+            rank.make_model();
+            rank.make_trainer();
+            rank.train(2);
+            if (r == 0) before = counting.calls(0);
+            rank.save_sharded(parts);
+            if (r == 0) after = counting.calls(0);
+        },
+        counting));
+    const std::string newer = opened(parts).hash;
+    save_steps(2, 1, parts);
+    const std::string older = opened(parts).hash;
+    assert_true(after > before + 5);
+    bool has_been_older = false, has_been_newer = false;
+    for (uint32_t dead = 0; dead < 2; ++dead)
+        for (uint64_t call = before; call < after; ++call) {
+            FakeFaults faults;
+            faults.kill = {dead, call};
+            FakeTransport transport(2, faults);
+            const std::vector<Result> results = together(
+                2,
+                [&](Rank& rank, uint32_t) {
+                    rank.make_model();
+                    rank.make_trainer();
+                    rank.train(2);
+                    rank.save_sharded(parts);
+                },
+                transport);
+            for (const Result& result : results)
+                expect_failure(result, VOLTA_IO_ERROR, {"rank " + std::to_string(dead)});
+            const Result found = opened(parts);
+            expect_ok({found});
+            assert_true(found.hash == older || found.hash == newer);
+            has_been_older = has_been_older || found.hash == older;
+            has_been_newer = has_been_newer || found.hash == newer;
+            save_steps(2, 1, parts);
+            assert_int_equal(Folder::names(parts).size(), 3);
+        }
+    assert_true(has_been_older && has_been_newer);
+}
+
+// One whose host wants an end: it says so, the others which it was.
+void test_a_rank_that_is_asked_to_end(void**) {
+    const Folder folder;
+    const std::string parts = folder / "parts";
+    save_steps(2, 1, parts);
+    const std::string before = opened(parts).hash;
+    const std::vector<Result> results = together(2, [&](Rank& rank, uint32_t r) {
+        rank.make_model();
+        rank.make_trainer();
+        rank.train(2);
+        volta_stop_options stop = VOLTA_STOP_OPTIONS_INIT;
+        stop.should_stop = [](void*) -> int32_t { return 1; };
+        if (r == 1) rank.check(volta_context_set_stop(rank.context(), &stop));
+        rank.save_sharded(parts);
+    });
+    expect_failure(results[0], VOLTA_IO_ERROR, {"rank 1 could not save: stopped before "});
+    expect_failure(results[1], VOLTA_CANCELLED, {"rank 1 could not save: stopped before "});
+    assert_string_equal(opened(parts).hash.c_str(), before.c_str());
+    assert_int_equal(Folder::names(parts).size(), 3);
+}
+
 void test_a_rank_in_another_folder(void**) {
     const Folder folder;
     const std::string parts = folder / "parts", elsewhere = folder / "elsewhere";
@@ -562,7 +638,7 @@ void test_a_full_disk(void**) {
         assert_string_equal(opened(parts).hash.c_str(), before.c_str());
         assert_true(Folder::names(parts) == names);
     }
-    // And of one process.
+    // And of one process, in its first part and in its second.
     Rank rank;
     rank.make_model();
     const rlimit small = {static_cast<rlim_t>(most / 4), unlimited.rlim_max};
@@ -570,6 +646,13 @@ void test_a_full_disk(void**) {
     rank.check(volta_model_save_sharded(rank.model(), 2, parts.c_str()));
     setrlimit(RLIMIT_FSIZE, &unlimited);
     expect_failure(rank.result, VOLTA_IO_ERROR, {"cannot write '", "File too large"});
+    assert_int_equal(volta_model_save_sharded(rank.model(), 2, (folder / "elsewhere").c_str()), VOLTA_OK);
+    const std::string in_the_way = parts + "/" + parts_in(folder / "elsewhere")[1];
+    mkdir(in_the_way.c_str(), 0777);
+    rank.result.status = volta_model_save_sharded(rank.model(), 2, parts.c_str());
+    rank.result.text = volta_last_error();
+    rmdir(in_the_way.c_str());
+    expect_failure(rank.result, VOLTA_IO_ERROR, {"cannot write '" + in_the_way + "'", "it is a directory"});
     assert_string_equal(opened(parts).hash.c_str(), before.c_str());
     assert_true(Folder::names(parts) == names);
     save_steps(2, 2, parts);
@@ -594,6 +677,38 @@ void test_two_savers(void**) {
     }
     close(lock);
     save_steps(2, 2, parts);
+}
+
+// Between the manifest and the first part another save takes both away: what it has written is read.
+struct Saver {
+    Rank rank;
+    std::string folder;
+    int calls = 0;
+    static int32_t save(void* user) {
+        Saver& saver = *static_cast<Saver*>(user);
+        if (saver.calls++ == 0) saver.rank.save_sharded(saver.folder);
+        return 0;
+    }
+};
+
+void test_a_save_while_it_is_read(void**) {
+    const Folder folder;
+    const std::string parts = folder / "parts";
+    save_steps(2, 1, parts);
+    Saver saver;
+    saver.folder = parts;
+    saver.rank.make_model();
+    saver.rank.make_trainer();
+    saver.rank.train(2);
+    Rank reader;
+    volta_stop_options stop = VOLTA_STOP_OPTIONS_INIT;
+    stop.should_stop = Saver::save;
+    stop.user = &saver;
+    reader.check(volta_context_set_stop(reader.context(), &stop));
+    reader.open(parts, 0);
+    expect_ok({reader.result, saver.rank.result});
+    assert_true(saver.calls > 1);
+    assert_string_equal(reader.hash().c_str(), saver.rank.hash().c_str());
 }
 
 // Whoever opens it while it is written over and over has one save or the other.
@@ -730,9 +845,12 @@ int main() {
         cmocka_unit_test(test_no_rank_has_the_whole),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_a_rank_that_cannot_write),
+        cmocka_unit_test(test_a_rank_that_ends_in_a_save),
+        cmocka_unit_test(test_a_rank_that_is_asked_to_end),
         cmocka_unit_test(test_a_rank_in_another_folder),
         cmocka_unit_test(test_a_full_disk),
         cmocka_unit_test(test_two_savers),
+        cmocka_unit_test(test_a_save_while_it_is_read),
         cmocka_unit_test(test_readers_during_saves),
         cmocka_unit_test(test_arguments),
     };

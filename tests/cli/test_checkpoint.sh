@@ -57,6 +57,17 @@ expect "a run that went on in a folder" "$("$voltac" hash six.volta)" "$("$volta
 "$voltac" train --text text --resume alone --extend 2 --out eight.volta >told 2>err || bad "from a folder to a file: $(cat err)"
 [ -f eight.volta ] || bad "--out names a file, and --sharded is not given"
 
+# Adapters, which are saved without their base.
+for out in lora/ lora.volta; do
+    sharded=
+    [ $out != lora/ ] || sharded=--sharded
+    # shellcheck disable=SC2086
+    "$voltac" train --text text --from m.volta --lora r=2 --steps 2 --out $out $sharded >told 2>err || bad "train --lora --out $out: $(cat err)"
+done
+"$voltac" checkpoint merge lora merged.volta || bad "merge of adapters"
+cmp -s lora.volta merged.volta || bad "adapters in parts are another file"
+"$voltac" generate m.volta --adapter lora --prompt line --tokens 9 >/dev/null 2>err || bad "generate --adapter FOLDER: $(cat err)"
+
 # What is wrong has a sentence, and status 1.
 part=$(find folder -name '*-1-of-5.part')
 cp "$part" kept

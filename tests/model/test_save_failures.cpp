@@ -2,10 +2,13 @@
 #include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <string>
 
@@ -16,6 +19,18 @@
 #include "tests/model/sample_models.h"
 #include "tests/model/test_heap.h"
 #include "tests/support/tensors.h"
+
+namespace {
+int folder_syncs_left = -1;  // then one of a folder fails; -1: none
+}
+
+// In the place of the C library's.
+extern "C" int fsync(int descriptor) {
+    struct stat status;
+    const bool is_folder = fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode);
+    if (is_folder && folder_syncs_left >= 0 && folder_syncs_left-- == 0) return errno = EIO, -1;
+    return static_cast<int>(syscall(SYS_fsync, descriptor));
+}
 
 namespace {
 using namespace volta;
@@ -31,6 +46,7 @@ class Folder {
         each([this](const char* name) { unlink(file(name).c_str()); });
         rmdir(path_);
     }
+    const char* path() const { return path_; }
     std::string file(const char* name) const { return std::string(path_) + "/" + name; }
     int count() const {
         int count = 0;
@@ -83,6 +99,43 @@ void test_a_full_disk_keeps_the_old_file(void**) {
     }
     save(*model, path, heap);
     assert_true(read_bytes(path) != old);
+}
+
+// A power cut may bring the old manifest back where the folder could not be synced: its parts are there.
+void test_parts_stay_while_either_manifest_may_be_found(void**) {
+    const Folder folder;
+    TestHeap heap;
+    const auto model = make_model(heap);
+    SaveSource source;
+    source.model = model.get();
+    const std::string path = folder.path(), manifest = folder.file("volta.manifest");
+    const auto save_parts = [&] { write_model_parts(source, 2, path.c_str(), heap.structures()); };
+    const auto opens = [&] {
+        return failure_of([&] { read_model(path.c_str(), {}, heap.structures(), heap.tensors()); }).status ==
+               VOLTA_OK;
+    };
+    save_parts();
+    const std::string old = read_bytes(manifest);
+    model->mutable_parameter(0)[0] += 1;
+    bool was_in_place = false;
+    for (int left = 0; left < 3; ++left) {  // of the parts, and of the manifest
+        folder_syncs_left = left;
+        const Failure failure = failure_of(save_parts);
+        folder_syncs_left = -1;
+        assert_int_equal(failure.status, VOLTA_IO_ERROR);
+        assert_true(failure.mentions("it may not survive a power cut"));
+        assert_true(opens());
+        const std::string now = read_bytes(manifest);
+        was_in_place = now != old;
+        assert_int_equal(folder.count(), was_in_place ? 5 : 3);
+    }
+    assert_true(was_in_place);
+    const std::string after = read_bytes(manifest);
+    write_bytes(manifest, old);
+    assert_true(opens());
+    write_bytes(manifest, after);
+    save_parts();
+    assert_int_equal(folder.count(), 3);
 }
 
 // Saves over and over, two contents in turn, until it is killed.
@@ -191,6 +244,7 @@ void test_out_of_memory_while_loading_leaks_nothing(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_a_full_disk_keeps_the_old_file),
+        cmocka_unit_test(test_parts_stay_while_either_manifest_may_be_found),
         cmocka_unit_test(test_a_killed_save_leaves_old_or_new),
         cmocka_unit_test(test_out_of_memory_while_saving_keeps_the_old_file),
         cmocka_unit_test(test_out_of_memory_while_loading_leaks_nothing),

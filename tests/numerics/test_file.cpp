@@ -114,6 +114,19 @@ void test_empty_file_has_no_bytes(void**) {
     assert_true(mapped.bytes() == 0 && mapped.data() == nullptr && buffer.bytes() == 0);
 }
 
+void test_a_file_is_read_from_its_beginning_on(void**) {
+    const std::string path = in_folder("stream");
+    put(path, "hello");
+    FileReader file(path.c_str(), kHeap);
+    char first[3] = "", rest[4] = "";
+    file.read(first, 2);
+    file.read(rest, 3);
+    assert_true(file.bytes() == 5 && std::string(first) == "he" && std::string(rest) == "llo");
+    assert_failure(failure_of([&] { file.read(first, 1); }), VOLTA_IO_ERROR,
+                   (path + "': it has become shorter").c_str());
+    assert_failure(failure_of([&] { FileReader(folder, kHeap); }), VOLTA_IO_ERROR, "it is a directory");
+}
+
 void assert_unreadable(const std::string& path, const char* reason) {
     assert_failure(failure_of([&] { MappedFile{path.c_str()}; }), VOLTA_IO_ERROR, reason);
     assert_failure(failure_of([&] { read_file(path.c_str(), kHeap); }), VOLTA_IO_ERROR, reason);
@@ -288,6 +301,46 @@ void test_a_living_save_is_left_alone(void**) {
     assert_true(get(path) == "the child's" && entries_in_folder() == 1);
 }
 
+// But one that is being written.
+void test_files_are_removed_by_name(void**) {
+    const std::string path = in_folder("model");
+    AtomicFile being_written(path.c_str(), kHeap);
+    for (const char* name : {"a", "b", "model.tmp-1-0"}) put(in_folder(name), "mine");
+    assert_int_equal(mkdir(in_folder("c").c_str(), 0700), 0);
+    const auto is_removed = [](const void* kept, const char* name) {
+        return std::strcmp(static_cast<const char*>(kept), name) != 0;
+    };
+    remove_files(folder, is_removed, "b");
+    assert_true(get(in_folder("a")) == "(none)" && get(in_folder("b")) == "mine");
+    assert_int_equal(entries_in_folder(), 3);  // b, c and what is being written
+    being_written.write("new", 3);
+    being_written.commit();
+    assert_true(get(path) == "new");
+}
+
+void test_a_folder_has_one_lock(void**) {
+    {
+        const FolderLock lock(folder);
+        assert_failure(failure_of([] { FolderLock{folder}; }), VOLTA_IO_ERROR,
+                       "another process or thread is saving there");
+    }
+    const FolderLock lock(folder);
+    assert_failure(failure_of([] { FolderLock{in_folder("none").c_str()}; }), VOLTA_IO_ERROR, "No such file");
+}
+
+void test_folders_that_are_made_last(void**) {
+    const std::string deep = in_folder("a/b/c");
+    folders_sync = false;
+    const Failure failure = failure_of([&] { make_folders(deep.c_str(), kHeap); });
+    folders_sync = true;
+    assert_failure(failure, VOLTA_IO_ERROR, (in_folder("a") + "': Input/output error").c_str());
+    make_folders(deep.c_str(), kHeap);
+    folders_sync = false;
+    make_folders(deep.c_str(), kHeap);  // they are there
+    folders_sync = true;
+    assert_true(is_folder(deep.c_str()));
+}
+
 // Many at once, all of them looking for what was left: each commits its own.
 void test_saves_of_many_processes_do_not_disturb_each_other(void**) {
     const std::string path = in_folder("model");
@@ -446,6 +499,10 @@ int main() {
         cmocka_unit_test_setup(test_what_killed_saves_left_goes_with_the_next, empty_folder),
         cmocka_unit_test_setup(test_other_files_stay, empty_folder),
         cmocka_unit_test_setup(test_a_living_save_is_left_alone, empty_folder),
+        cmocka_unit_test_setup(test_a_file_is_read_from_its_beginning_on, empty_folder),
+        cmocka_unit_test_setup(test_files_are_removed_by_name, empty_folder),
+        cmocka_unit_test_setup(test_a_folder_has_one_lock, empty_folder),
+        cmocka_unit_test_setup(test_folders_that_are_made_last, empty_folder),
         cmocka_unit_test_setup(test_saves_of_many_processes_do_not_disturb_each_other, empty_folder),
         cmocka_unit_test(test_code_is_found_by_its_resolved_path),
         cmocka_unit_test_setup(test_saves_at_once_do_not_mix, empty_folder),
