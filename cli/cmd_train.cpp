@@ -26,6 +26,7 @@
 #include "cli/presets.h"
 #include "cli/profile.h"
 #include "cli/progress.h"
+#include "cli/step_times.h"
 #include "cli/suggest.h"
 #include "cli/texts.h"
 #include "cli/train_call.h"
@@ -416,6 +417,7 @@ class Run {
             }
             progress.step(last_.step, static_cast<double>(last_.loss));
             s_.report.step(last_, taken.count());
+            if (s_.group != nullptr) times_.add(last_, taken.count());
             if (s_.json) print_step(progress);
             if (s_.eval_every > 0 && last_.step % static_cast<std::uint64_t>(s_.eval_every) == 0 &&
                 last_.step != steps_ && lesson_.validates())
@@ -434,7 +436,10 @@ class Run {
 
     // The exit status: 128 and a signal's number where one ended the run.
     int finish() {
-        if (!s_.place.speaks()) return status();
+        if (!s_.place.speaks()) {
+            tell_times();
+            return status();
+        }
         const bool interrupted = is_stopped(), validates = !interrupted && lesson_.validates();
         const double validation_loss = validates ? lesson_.validation_loss(trainer_.get()) : 0;
         char hash[33];
@@ -459,6 +464,7 @@ class Run {
             line["out"] = s_.out;
             line["seconds"] = seconds_;
             line[per_second_key().c_str()] = tokens_per_second_;
+            if (!times_.is_empty()) add_times(line);
             add_arithmetic(line, s_.machine);
             tell(line);
             return status();
@@ -467,6 +473,7 @@ class Run {
                      interrupted ? "interrupted" : "ended", static_cast<unsigned long long>(step),
                      static_cast<unsigned long long>(steps_), seconds_, tokens_per_second_, lesson_.unit(),
                      one_line(s_.out).c_str());
+        tell_times();
         std::string text = formatted("step               %llu\n", static_cast<unsigned long long>(step));
         if (last_.step != 0)
             text += formatted("training loss      %.6f\n", unsigned_nan(static_cast<double>(last_.loss)));
@@ -534,12 +541,29 @@ class Run {
     std::string per_second_key() const { return std::string(lesson_.unit()) + "_per_second"; }
 
     void print_step(const Progress& progress) {
-        tell({{"event", "step"},
-              {"step", last_.step},
-              {"loss", last_.loss},
-              {"gradient_norm", last_.gradient_norm},
-              {"learning_rate", last_.learning_rate},
-              {per_second_key().c_str(), progress.tokens_per_second()}});
+        Json line = {{"event", "step"},
+                     {"step", last_.step},
+                     {"loss", last_.loss},
+                     {"gradient_norm", last_.gradient_norm},
+                     {"learning_rate", last_.learning_rate},
+                     {per_second_key().c_str(), progress.tokens_per_second()}};
+        if (s_.group != nullptr) {
+            line["wait_seconds"] = last_.wait_seconds;
+            line["exchange_seconds"] = last_.exchange_seconds;
+        }
+        tell(line);
+    }
+
+    // Of this rank, which ranks but 0 tell their log.
+    void tell_times() const {
+        if (times_.is_empty()) return;
+        std::fprintf(stderr, "time: %s\n", times_.text(s_.place.rank).c_str());
+    }
+
+    void add_times(Json& line) const {
+        line["compute_seconds"] = times_.compute();
+        line["wait_seconds"] = times_.wait();
+        line["exchange_seconds"] = times_.exchange();
     }
 
     // On the way: it changes nothing of the run.
@@ -578,6 +602,7 @@ class Run {
             s_.report.fact("correct",
                            text(lesson_.validation_correct()) + " of " + text(lesson_.validation_count()));
         if (lesson_.skipped() > 0) s_.report.fact("skipped", text(lesson_.skipped()));
+        if (!times_.is_empty()) s_.report.fact("time", times_.text(s_.place.rank));
         s_.report.fact("level", s_.machine.level + ", " + s_.machine.precision);
         s_.report.fact("hash of the parameters", hash);
         s_.report.write("voltac train", lesson_.unit(), tokens_per_step_, lesson_.picture_results());
@@ -600,6 +625,7 @@ class Run {
     Lesson& lesson_;
     std::uint64_t steps_, tokens_per_step_;
     EarlyStop early_;
+    StepTimes times_;  // of a group
     volta_step_report last_ = VOLTA_STEP_REPORT_INIT;
     int status_ = 0;
     bool is_unread_ = false, stops_ = false;

@@ -77,7 +77,7 @@ Place place_of_environment(const std::string& command) {
 }
 
 std::string shards_sentence(const std::string& command, std::int64_t shards, std::int64_t ranks) {
-    return command + formatted(": shards is %lld, %lld ranks need one each: give --shards, %lld at least",
+    return command + formatted(": shards is %lld, %lld ranks need one each: give --shards %lld",
                                static_cast<long long>(shards), static_cast<long long>(ranks),
                                static_cast<long long>(ranks));
 }

@@ -28,7 +28,7 @@ struct Place {
 // one process. Usage errors begin with `command`.
 Place place_of_environment(const std::string& command);
 
-// "voltac train: shards is 2, 4 ranks need 4 at least: give --shards 4"
+// "voltac train: shards is 2, 4 ranks need one each: give --shards 4"
 std::string shards_sentence(const std::string& command, std::int64_t shards, std::int64_t ranks);
 
 // Returns when all ranks are there. NULL: there is one.

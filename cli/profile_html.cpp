@@ -186,7 +186,7 @@ class MemoryChart {
 // ...]}: times in ns, a beginning counted from the one before it.
 std::string timeline_data(const ProfileData& profile) {
     nlohmann::ordered_json data;
-    data["lanes"] = profile.info.thread_count;
+    data["lanes"] = profile.info.thread_count + 1;  // the last: a group's
     std::map<std::tuple<std::string, std::string, std::string>, std::size_t> known;
     nlohmann::ordered_json labels = nlohmann::ordered_json::array(), events = labels;
     std::uint64_t before = 0;

@@ -1195,7 +1195,7 @@ typedef struct volta_group_options {
  * steps with the trainers of the other ranks, each of which computes its part of every batch. docs/distributed.md.
  * Memory: of transport "local" gradients and parameters lie in memory that the ranks of the machine share, so that none has
  *         to be sent; a trainer's bill counts its own, which does not come from the host's allocator.
- * Thread: one trainer of a group at a time.
+ * Thread: one trainer of a group at a time. Over tcp and mpi it sends by a thread of its own; with parallel_for it has none.
  * Errors: IO_ERROR          a rank did not come within timeout, or has ended; the text names it
  *         UNSUPPORTED       mpi, and no library of MPI can be opened
  *         INVALID_ARGUMENT  a size that is no power of two, a rank that is not below it, a transport that does not exist */
@@ -1991,7 +1991,7 @@ enum {
 typedef struct volta_profile_event {
     size_t struct_size; /* in: sizeof(volta_profile_event)                                               */
     volta_profile_kind kind;
-    uint32_t thread;    /* the lane: 0: the host's, 1 .. thread_count - 1: the pool's                    */
+    uint32_t thread;    /* the lane: 0: the host's, 1 .. thread_count - 1: the pool's, thread_count: a group's */
     uint32_t depth;     /* events of its lane that it lies in                                            */
     uint64_t begin_ns, end_ns; /* since start, monotonic                                                 */
     const char *name;   /* CALL, PHASE: as above; STEP, WORKER: the operator                             */

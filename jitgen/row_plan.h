@@ -43,6 +43,9 @@ struct RowPlan {
     bool column_sums = false;
 
     bool is_constant(std::int32_t id) const { return code[id].code == Code::constant; }
+    bool is_kept_by(std::int32_t id, int stage) const {
+        return kept_row[id] >= 0 && first_stage[id] == stage;
+    }
     bool is_reloaded(std::int32_t id, int stage) const {
         return kept_row[id] >= 0 && first_stage[id] < stage;
     }

@@ -46,7 +46,7 @@ Steps::Steps(const RowPlan& plan, const std::pmr::vector<std::int32_t>& order, F
         list_.push_back(Step{id, plan.code[id].code, merged.kind, merged.arguments});
     }
     if (form.is_loop) {
-        remove_dead(plan);
+        remove_dead(plan, form.stage);
         index_uses(plan.code.size());
         place_stores(plan);
     }
@@ -58,11 +58,13 @@ Steps::Steps(const RowPlan& plan, const std::pmr::vector<std::int32_t>& order, F
     measure(plan);
 }
 
-// What was computed only for instructions that are merged into others is not needed any more.
-void Steps::remove_dead(const RowPlan& plan) {
+// What was computed only for instructions that are merged into others is not needed any more, unless it is
+// kept for a later stage.
+void Steps::remove_dead(const RowPlan& plan, int stage) {
     std::pmr::vector<bool> live(plan.code.size(), false, list_.get_allocator());
     for (int at = size(); at-- > 0;) {  // a step is read by later ones only
-        if (has_effect(list_[at].code)) live[list_[at].id] = true;
+        const std::int32_t id = list_[at].id;
+        if (has_effect(list_[at].code) || plan.is_kept_by(id, stage)) live[id] = true;
         if (!live[list_[at].id]) continue;
         for (const std::int32_t value : list_[at].arguments) live[value] = true;
     }

@@ -51,7 +51,7 @@ class Steps {
     static constexpr int kMostCopies = 2;
 
   private:
-    void remove_dead(const RowPlan& plan);
+    void remove_dead(const RowPlan& plan, int stage);
     void place_stores(const RowPlan& plan);
     void interleave(const RowPlan& plan, int copies);
     void index_uses(std::size_t values);

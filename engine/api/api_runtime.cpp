@@ -160,11 +160,13 @@ volta_status volta_trainer_estimate(volta_model* model, const volta_trainer_opti
                     "speed has %g GFLOP/s and %g GB/s: volta_measure_machine fills it", measured.fma_gflops,
                     measured.stream_gb_s);
         }
+        TrainerOptions wanted = read_trainer_options(given, *model->model, context->structures());
+        wanted.group = group_of(given, context);
+        require_group_fits(wanted);
         volta_bill needed = {};
         TrainingCost found;
-        estimate_training(*context, *model->model,
-                          read_trainer_options(given, *model->model, context->structures()), needed,
-                          speed != nullptr ? &measured : nullptr, cost != nullptr ? &found : nullptr);
+        estimate_training(*context, *model->model, wanted, needed, speed != nullptr ? &measured : nullptr,
+                          cost != nullptr ? &found : nullptr);
         volta_training_cost costs = {};
         costs.operations = found.operations;
         costs.repeated_operations = found.repeated_operations;

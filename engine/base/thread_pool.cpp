@@ -408,6 +408,8 @@ void ThreadPool::run(int workers, Task task, void* data) noexcept {
     state_->crowding.end(begin, state_->finish(count - 1));
 }
 
+bool ThreadPool::is_of_host() const noexcept { return static_cast<bool>(state_->executor); }
+
 bool ThreadPool::host_has_failed() const noexcept {
     return state_->executor && state_->executor->has_failed();
 }

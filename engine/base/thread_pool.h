@@ -35,6 +35,7 @@ class ThreadPool final {
     ThreadPool& operator=(const ThreadPool&) = delete;
 
     int thread_count() const noexcept { return thread_count_; }  // the most parts of a task
+    bool is_of_host() const noexcept;                            // parallel_for: there are no threads of ours
     // What the host's parallel_for did wrong, in spite of which every run() was complete: HostExecutor.
     bool host_has_failed() const noexcept;
     void check_host();

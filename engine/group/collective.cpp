@@ -53,16 +53,20 @@ class Collective::Buckets {
         if (is_through(end_)) return 0;
         if (left_in(end_) >= kLargeElements) {
             elements = std::min(left_in(end_), kBucketElements);
+            through_ = end_.portion + 1;
             advance(end_, elements);
             return elements * sizeof(float);
         }
         while (!is_through(end_) && left_in(end_) < kLargeElements &&
                elements + left_in(end_) <= kBucketElements) {
             elements += left_in(end_);
+            through_ = end_.portion + 1;
             advance(end_, left_in(end_));
         }
         return elements * sizeof(float);
     }
+    // So many portions, from the first one on, have its bytes and those before it.
+    std::size_t portions() const { return through_; }
     // Where its bytes lie if that is one place, else NULL.
     float* in_place() const {
         Cursor behind = begin_;
@@ -104,22 +108,25 @@ class Collective::Buckets {
     std::size_t count_;
     std::uint32_t mask_, bits_;
     Cursor begin_, end_;
+    std::size_t through_ = 0;
 };
 
-Collective::Collective(GroupRef group, std::pmr::memory_resource* tensors)
+Collective::Collective(GroupRef group, ThreadPool& pool, std::pmr::memory_resource* tensors)
     : group_(std::move(group)),
+      pool_(pool),
       sent_(tensors, kBucketBytes, false),
       received_(tensors, kBucketBytes, false) {}
 
 // Both ways until neither has a bucket left. What is received is added by the order of the ranks, or put in
 // its place.
-void Collective::pass(std::uint32_t peer, Buckets& sent, Buckets& received, bool adds) {
+void Collective::pass(std::uint32_t peer, Buckets& sent, Buckets& received, bool adds, Arrival* made) {
     auto* const out = static_cast<float*>(sent_.data());
     auto* const in = static_cast<float*>(received_.data());
     const bool is_earlier = group_->rank() < peer;
     for (;;) {
         const std::size_t send_bytes = sent.next(), receive_bytes = received.next();
         if (send_bytes == 0 && receive_bytes == 0) return;
+        if (made != nullptr) made->wait_for(std::max(sent.portions(), received.portions()));
         const float* from = out;
         if (send_bytes != 0) {
             if (const float* const place = sent.in_place())
@@ -144,18 +151,85 @@ void Collective::pass(std::uint32_t peer, Buckets& sent, Buckets& received, bool
     }
 }
 
+unsigned char* Collective::share(std::uint64_t most, std::uint64_t own_bytes) {
+    shared_ = group_->share(most, own_bytes);
+    return shared_ ? shared_.own() : nullptr;
+}
+
+bool Collective::is_shared(const Portion* portions, std::size_t count) const {
+    return shared_ && count > 0 && portions[0].place != Portion::kNowhere;
+}
+
+const float* Collective::shared(const Portion& portion, std::uint32_t rank) const {
+    return reinterpret_cast<const float*>(shared_.of(rank) + portion.place);
+}
+
+void Collective::meet() {
+    for (std::uint32_t d = 1; d < group_->size(); d *= 2)
+        group_->exchange(group_->rank() ^ d, nullptr, 0, nullptr, 0);
+}
+
+// By a binary counter: behind the ranks 2q and 2q + 1 the sums are complete that end with them, as many
+// levels as the lowest bits of q are set. That of all ranks takes the place of this rank's own numbers, which
+// are read by then.
+void Collective::add_chunk(const Portion& portion, std::size_t at, std::size_t elements) const {
+    float sums[kMostLevels][kChunk];
+    const std::uint32_t pairs = group_->size() / 2;
+    for (std::uint32_t q = 0; q < pairs; ++q) {
+        std::uint32_t level = 0;
+        while (((q >> level) & 1) != 0) ++level;
+        float* const sum = q == pairs - 1 ? portion.data + at : sums[level];
+        const float* const earlier = shared(portion, 2 * q) + at;
+        const float* const later = shared(portion, 2 * q + 1) + at;
+        for (std::size_t i = 0; i < elements; ++i) sum[i] = earlier[i] + later[i];
+        for (std::uint32_t l = 0; l < level; ++l) add_before(sum, sums[l], elements);
+    }
+}
+
+void Collective::add_shared(const Portion* portions, std::size_t count) {
+    meet();  // all have written theirs
+    pool_.run(pool_.thread_count(), [&](int worker, int workers) noexcept {
+        for (std::size_t p = 0; p < count; ++p) {
+            if (portions[p].owner != group_->rank()) continue;
+            const Range part = part_of(static_cast<long long>(portions[p].elements), kChunk, worker, workers);
+            const auto end = static_cast<std::size_t>(part.end);
+            for (auto at = static_cast<std::size_t>(part.begin); at < end; at += kChunk)
+                add_chunk(portions[p], at, std::min(kChunk, end - at));
+        }
+    });
+}
+
 // Recursive halving: behind level d a rank has sums over 2d ranks of the portions whose owners end as its
 // number does.
-void Collective::add(const Portion* portions, std::size_t count) {
+void Collective::add(const Portion* portions, std::size_t count, Arrival* made) {
+    if (is_shared(portions, count)) {
+        if (made != nullptr) made->wait_for(count);
+        return add_shared(portions, count);
+    }
     for (std::uint32_t d = 1; d < group_->size(); d *= 2) {
         const std::uint32_t mask = 2 * d - 1, peer = group_->rank() ^ d;
         Buckets sent(portions, count, mask, peer), kept(portions, count, mask, group_->rank());
-        pass(peer, sent, kept, true);
+        pass(peer, sent, kept, true, d == 1 ? made : nullptr);
     }
+}
+
+void Collective::gather_shared(const Portion* portions, std::size_t count) {
+    meet();  // all have written theirs
+    pool_.run(pool_.thread_count(), [&](int worker, int workers) noexcept {
+        for (std::size_t p = 0; p < count; ++p) {
+            const Portion& portion = portions[p];
+            if (portion.owner == group_->rank()) continue;
+            const Range part = part_of(static_cast<long long>(portion.elements), kChunk, worker, workers);
+            std::memcpy(portion.data + part.begin, shared(portion, portion.owner) + part.begin,
+                        static_cast<std::size_t>(part.end - part.begin) * sizeof(float));
+        }
+    });
+    meet();  // all have read them
 }
 
 // The way back.
 void Collective::gather(const Portion* portions, std::size_t count) {
+    if (is_shared(portions, count)) return gather_shared(portions, count);
     for (std::uint32_t d = group_->size() / 2; d > 0; d /= 2) {
         const std::uint32_t mask = 2 * d - 1, peer = group_->rank() ^ d;
         Buckets sent(portions, count, mask, group_->rank()), others(portions, count, mask, peer);

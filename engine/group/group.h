@@ -7,6 +7,7 @@
 #include <memory>
 #include <memory_resource>
 
+#include "engine/group/shared_memory.h"
 #include "include/volta.h"
 
 namespace volta {
@@ -26,6 +27,13 @@ class Group {
     // and every later call throws the same.
     virtual void exchange(std::uint32_t peer, const void* send, std::size_t send_bytes, void* receive,
                           std::size_t receive_bytes) = 0;
+    // Whether exchange() may be called by another thread than the one before, as long as it is one at a time.
+    virtual bool can_change_threads() const noexcept { return false; }
+    virtual bool can_share() const noexcept { return false; }  // memory: the ranks are of one machine
+    // Memory that the ranks read of each other; none where they cannot share, or one of them lacks it: all
+    // have it or none. Every rank makes the call, with the same `most` bytes, of which this one has
+    // own_bytes. Throws as exchange().
+    virtual SharedMemory share(std::uint64_t most, std::uint64_t own_bytes);
     // This rank goes on no more: the others, where they wait for it or later, are told who and why.
     virtual void leave(const char* why) noexcept = 0;
 

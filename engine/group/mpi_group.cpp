@@ -174,6 +174,7 @@ class MpiGroup final : public Group {
         if (owner_) call_.finalize();
     }
 
+    bool can_change_threads() const noexcept override { return any_thread_; }
     void exchange(std::uint32_t peer, const void* send, std::size_t send_bytes, void* receive,
                   std::size_t receive_bytes) override {
         if (ended_) throw Error(*ended_);

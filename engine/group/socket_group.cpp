@@ -45,11 +45,13 @@ constexpr int kNoteTime = 20;  // ms
 
 }  // namespace
 
-SocketGroup::SocketGroup(std::uint32_t rank, double timeout, Mesh mesh)
+SocketGroup::SocketGroup(std::uint32_t rank, double timeout, Mesh mesh, bool can_share, Socket shared)
     : Group(rank, static_cast<std::uint32_t>(mesh.size())),
       timeout_s_(timeout),
       timeout_(std::max<std::uint64_t>(static_cast<std::uint64_t>(timeout * kSecond), kMillisecond)),
       mesh_(std::move(mesh)),
+      can_share_(can_share),
+      shared_(std::move(shared)),
       peers_(mesh_.size(), mesh_.get_allocator()),
       polled_(mesh_.size() + 1, pollfd{-1, POLLIN, 0}, mesh_.get_allocator()) {
     for (std::uint32_t r = 0; r < size(); ++r) polled_[r].fd = mesh_[r].notes.get();
@@ -81,6 +83,26 @@ void SocketGroup::end(std::uint32_t culprit, const char* format, ...) {
 
 void SocketGroup::meet() {
     for (std::uint32_t bit = 1; bit < size(); bit *= 2) exchange(rank() ^ bit, nullptr, 0, nullptr, 0);
+}
+
+bool SocketGroup::all(bool is_so) {
+    for (std::uint32_t bit = 1; bit < size(); bit *= 2) {
+        const unsigned char own = is_so ? 1 : 0;
+        unsigned char other = 0;
+        exchange(rank() ^ bit, &own, 1, &other, 1);
+        is_so = is_so && other == 1;
+    }
+    return is_so;
+}
+
+// Behind the earlier ones: every rank knows the places of all without being told.
+SharedMemory SocketGroup::share(std::uint64_t most, std::uint64_t own_bytes) {
+    if (!can_share_ || most == 0) return SharedMemory();
+    const std::uint64_t stride = SharedMemory::padded(most);
+    SharedMemory memory = SharedMemory::map(shared_, {shared_end_, stride, rank(), size(), own_bytes});
+    shared_end_ += stride * size();
+    if (!all(static_cast<bool>(memory))) return SharedMemory();
+    return memory;
 }
 
 void SocketGroup::exchange(std::uint32_t peer, const void* send, std::size_t send_bytes, void* receive,

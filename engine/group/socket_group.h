@@ -20,12 +20,17 @@ namespace volta {
 
 class SocketGroup final : public Group {
   public:
-    SocketGroup(std::uint32_t rank, double timeout, Mesh mesh);
+    // `shared`: the file of share(); can_share: on every rank, whether or not its file is there.
+    SocketGroup(std::uint32_t rank, double timeout, Mesh mesh, bool can_share = false,
+                Socket shared = Socket());
     // Tells the others that this rank needs them no more, unless it has failed, and waits until they have it.
     ~SocketGroup() override;
 
     void exchange(std::uint32_t peer, const void* send, std::size_t send_bytes, void* receive,
                   std::size_t receive_bytes) override;
+    bool can_change_threads() const noexcept override { return true; }
+    bool can_share() const noexcept override { return can_share_; }
+    SharedMemory share(std::uint64_t most, std::uint64_t own_bytes) override;
     void leave(const char* why) noexcept override;
     // Returns when all ranks have come here.
     void meet();
@@ -50,6 +55,7 @@ class SocketGroup final : public Group {
         std::uint64_t since;
     };
 
+    bool all(bool is_so);  // whether it is on every rank
     std::size_t piece_limit(std::uint32_t peer) const noexcept;
     bool waits_for_slot(const Outgoing& out, std::uint32_t peer) const noexcept;
     bool begin_frame(Outgoing& out, std::uint32_t peer);
@@ -71,6 +77,9 @@ class SocketGroup final : public Group {
     const double timeout_s_;
     const std::uint64_t timeout_;  // ns
     Mesh mesh_;
+    const bool can_share_;
+    Socket shared_;
+    std::uint64_t shared_end_ = 0;  // of what was shared of it
     std::pmr::vector<Peer> peers_;
     std::pmr::vector<pollfd> polled_;  // the notes of every rank, then the pieces of the peer
     std::uint64_t waited_ = 0;         // ns, in all exchanges: the clock of the timeout

@@ -13,6 +13,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/error.h"
 #include "engine/base/format.h"
+#include "engine/group/shared_memory.h"
 
 namespace volta {
 
@@ -57,20 +58,22 @@ class Joining {
     Joining(const GroupOptions& options, Meeting& meeting, Mesh& mesh)
         : options_(options), meeting_(meeting), mesh_(mesh), end_(monotonic_ns() + timeout_ns(options)) {}
 
-    void join() {
+    Socket join() {
         mesh_.resize(options_.size);
-        if (options_.size == 1) return;
+        if (options_.size == 1) return Socket();
         listener_ = meeting_.listen();
         if (options_.rank == 0) {
             if (::getrandom(run_, sizeof run_, 0) != sizeof run_) fail_system(errno, "no random numbers");
             accept_all();
+            if (meeting_.can_share()) file_ = SharedMemory::make_file();
             welcome_all();
-            return;
+            return std::move(file_);
         }
         connect_to(0);
         receive_welcome();
         for (std::uint32_t r = 1; r < options_.rank; ++r) connect_to(r);
         accept_all();
+        return std::move(file_);
     }
 
   private:
@@ -106,10 +109,14 @@ class Joining {
             fail(VOLTA_IO_ERROR, "%s", note.text);
     }
 
-    Come receive(const Socket& socket, void* data, std::size_t bytes, std::uint64_t until) {
+    // A descriptor may come with the first byte, where there is a place for one.
+    Come receive(const Socket& socket, void* data, std::size_t bytes, std::uint64_t until,
+                 Socket* descriptor = nullptr) {
         for (std::size_t done = 0; done < bytes;) {
-            const Transfer transfer =
-                receive_some(socket, static_cast<unsigned char*>(data) + done, bytes - done);
+            unsigned char* const to = static_cast<unsigned char*>(data) + done;
+            const Transfer transfer = descriptor != nullptr && done == 0
+                                          ? receive_some(socket, to, bytes, *descriptor)
+                                          : receive_some(socket, to, bytes - done);
             if (transfer.has_ended) return Come::ended;
             done += transfer.bytes;
             if (transfer.bytes == 0 && !wait_until(socket, POLLIN, until)) return Come::no;
@@ -307,7 +314,7 @@ class Joining {
         seal(note);
         for (std::uint32_t r = 1; r < options_.size; ++r) {
             const std::pmr::vector<SocketAddress>* const learnt = meeting_.learnt();
-            if (send(mesh_[r].notes, &note, sizeof note, end_) != Come::yes ||
+            if (send(mesh_[r].notes, &note, sizeof note, end_, file_.get()) != Come::yes ||
                 (learnt != nullptr && send(mesh_[r].notes, learnt->data(),
                                            learnt->size() * sizeof learnt->front(), end_) != Come::yes))
                 fail(VOLTA_IO_ERROR, "rank %u has ended before all were there", r);
@@ -317,7 +324,7 @@ class Joining {
         Note note;
         // Rank 0 waits its own timeout for the others, and then says who has not come.
         const std::uint64_t until = monotonic_ns() + timeout_ns(options_) + kHelloTime;
-        switch (receive(mesh_[0].notes, &note, sizeof note, until)) {
+        switch (receive(mesh_[0].notes, &note, sizeof note, until, &file_)) {
             case Come::ended:
                 fail_refused();
             case Come::no:
@@ -350,16 +357,16 @@ class Joining {
     const GroupOptions& options_;
     Meeting& meeting_;
     Mesh& mesh_;
-    std::uint64_t end_;  // ns: when this rank gives up
-    Socket listener_;
+    std::uint64_t end_;       // ns: when this rank gives up
+    Socket listener_, file_;  // file_: of the memory that all share
     std::uint64_t run_[2] = {};
     int refusal_ = 0;  // errno of the latest connection that failed; 0: none did
 };
 
 }  // namespace
 
-void join_mesh(const GroupOptions& options, Meeting& meeting, Mesh& mesh) {
-    Joining(options, meeting, mesh).join();
+Socket join_mesh(const GroupOptions& options, Meeting& meeting, Mesh& mesh) {
+    return Joining(options, meeting, mesh).join();
 }
 
 }  // namespace volta

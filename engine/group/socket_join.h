@@ -27,7 +27,8 @@ class Meeting {
 };
 
 // The links with all other ranks, into `mesh`. What was connected when it fails is there too, to be told.
-void join_mesh(const GroupOptions& options, Meeting& meeting, Mesh& mesh);
+// Returns the file of the memory that the ranks share; none where they cannot.
+Socket join_mesh(const GroupOptions& options, Meeting& meeting, Mesh& mesh);
 
 [[noreturn]] void fail_system(int error, const char* format, ...) __attribute__((format(printf, 2, 3)));
 Socket make_socket(int family);

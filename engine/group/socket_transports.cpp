@@ -199,10 +199,10 @@ GroupRef open_socket_group(const GroupOptions& options, std::pmr::memory_resourc
     Mesh mesh(heap);
     try {
         Place place(options, heap);
-        join_mesh(options, place, mesh);
-        const auto group =
-            std::allocate_shared<SocketGroup>(std::pmr::polymorphic_allocator<SocketGroup>(heap),
-                                              options.rank, options.timeout, std::move(mesh));
+        Socket shared = join_mesh(options, place, mesh);
+        const auto group = std::allocate_shared<SocketGroup>(
+            std::pmr::polymorphic_allocator<SocketGroup>(heap), options.rank, options.timeout,
+            std::move(mesh), place.can_share(), std::move(shared));
         group->meet();
         return group;
     } catch (const Error& error) {

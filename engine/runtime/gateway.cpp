@@ -53,19 +53,25 @@ namespace {
 
 class StepRecorder final : public StepObserver {
   public:
-    StepRecorder(Profile& profile, const Program& program) : profile_(profile), program_(program) {}
+    // `other` observes too; NULL: nobody else does.
+    StepRecorder(Profile& profile, const Program& program, StepObserver* other)
+        : profile_(profile), program_(program), other_(other) {}
     void begin(std::size_t step) noexcept override { profile_.begin_step(program_, step); }
-    void end(std::size_t) noexcept override { profile_.end_step(); }
+    void end(std::size_t step) noexcept override {
+        profile_.end_step();
+        if (other_ != nullptr) other_->end(step);
+    }
 
   private:
     Profile& profile_;
     const Program& program_;
+    StepObserver* const other_;
 };
 
 }  // namespace
 
 volta_status Program::run_recorded(Phase phase, const RunState& state, Profile& profile) const noexcept {
-    StepRecorder recorder(profile, *this);
+    StepRecorder recorder(profile, *this, state.observer);
     RunState recorded = state;
     recorded.observer = &recorder;
     const Profile::Place place = profile.begin_phase(*this, phase, state.micro_index);

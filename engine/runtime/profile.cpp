@@ -64,6 +64,11 @@ void Profile::end_step() noexcept {
 }
 
 // What the step is was written before the pool's threads were started, and stays until the last has ended.
+void Profile::beside(const char* name, std::int64_t number, std::uint8_t lane, std::uint64_t begin_ns,
+                     std::uint64_t end_ns) noexcept {
+    begin({begin_ns - start_ns_, end_ns - start_ns_, name, number, 0, 0, VOLTA_PROFILE_CALL, lane, 0});
+}
+
 void Profile::worked(int worker, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
     if (program_ == nullptr) return;  // the pool also packs weights, and the like
     begin({begin_ns - start_ns_, end_ns - start_ns_, program_, 0, 0, step_, VOLTA_PROFILE_WORKER,

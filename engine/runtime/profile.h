@@ -44,6 +44,9 @@ class Profile final : public ThreadPool::Observer {
     // Steps do not nest. The program has been described.
     void begin_step(const Program& program, std::size_t step) noexcept;
     void end_step() noexcept;
+    // A call beside those of the host's thread, on a lane behind the pool's; it has ended.
+    void beside(const char* name, std::int64_t number, std::uint8_t lane, std::uint64_t begin_ns,
+                std::uint64_t end_ns) noexcept;
     void worked(int worker, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept override;
     bool is_inside() const noexcept { return depth_ > 0; }
     void stop() noexcept;  // sorts the operators

@@ -65,6 +65,8 @@ class ProgramMemory final {
 
     // The first micro-batch of the runs that follow, counted in the step of which they compute a part.
     void begin_at(std::uint32_t micro_batch) { first_micro_batch_ = micro_batch; }
+    // Of the runs that follow; on the host's own memory. NULL: nobody does.
+    void observe(StepObserver* observer) { observer_ = observer; }
     // Throws what the device reports.
     void run(Phase phase, std::uint32_t micro_index) const;
     // All phases of a training step. The update changes nothing unless the first float of each region of
@@ -97,6 +99,7 @@ class ProgramMemory final {
     RunState state(std::uint32_t micro_index) const {
         RunState state = {addresses_.data(), workspace_address_, micro_index, kept_.data()};
         state.first_micro_batch = first_micro_batch_;
+        state.observer = observer_;
         return state;
     }
     template <class Run>  // volta_status()
@@ -115,6 +118,7 @@ class ProgramMemory final {
     void* workspace_address_ = nullptr;
     bool workspace_lent_ = false;
     std::uint32_t first_micro_batch_ = 0;
+    StepObserver* observer_ = nullptr;
     bool fetches_ = false;  // some phase ends with a copy to the host
 };
 

@@ -5,6 +5,7 @@ set(VOLTA_RUNTIME_SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/fill_tensor.cpp
     ${CMAKE_CURRENT_LIST_DIR}/compare_tensors.cpp
     ${CMAKE_CURRENT_LIST_DIR}/token_stream.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/gradient_exchange.cpp
     ${CMAKE_CURRENT_LIST_DIR}/sharded_step.cpp
     ${CMAKE_CURRENT_LIST_DIR}/token_loss.cpp
     ${CMAKE_CURRENT_LIST_DIR}/sampler.cpp

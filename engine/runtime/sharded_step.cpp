@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "engine/base/clock.h"
 #include "engine/base/error.h"
 #include "engine/graph/print.h"
 #include "engine/graph/step_input.h"
@@ -46,10 +47,24 @@ int find(const ProgramMemory& memory, RegionKind kind, const char* prefix, const
 
 const char* prefix_of(bool is_statistic) { return is_statistic ? kStatistic : kGradient; }
 
+// A call of the profile that also counts its seconds.
+class Timer {
+  public:
+    Timer(Context& context, const char* what, double& seconds)
+        : call_(context, what), seconds_(seconds), begin_(monotonic_ns()) {}
+    ~Timer() { seconds_ += static_cast<double>(monotonic_ns() - begin_) * 1e-9; }
+    Timer(const Timer&) = delete;
+    Timer& operator=(const Timer&) = delete;
+
+  private:
+    const ProfileCall call_;
+    double& seconds_;
+    const std::uint64_t begin_;
+};
+
 }  // namespace
 
-ShardedStep::ShardedStep(Context& context, const Model& model, const TrainerOptions& options,
-                         ProgramMemory& shard)
+ShardedStep::ShardedStep(Context& context, const TrainerOptions& options, ProgramMemory& shard)
     : context_(context),
       shard_(shard),
       shards_(options.shards),
@@ -57,19 +72,25 @@ ShardedStep::ShardedStep(Context& context, const Model& model, const TrainerOpti
       micro_batches_(options.spec.micro_batches),
       summed_(context.structures()),
       levels_(context.structures()),
+      owned_(context.structures()),
       inputs_(context.structures()),
       staged_(context.structures()),
       counts_(local_shards_, 0, context.structures()),
-      sums_(context.structures()),
+      exchanged_(context.structures()),
       parameters_(context.structures()),
       norms_(context.structures()) {
     if (!shard.program().memory().is_host())
         fail(VOLTA_UNSUPPORTED, "shards is %u: several are computed on a processor only", shards_);
-    if (options.group && options.group->size() > 1) collective_.emplace(options.group, context.tensors());
+    if (options.group && options.group->size() > 1) ranks_ = {options.group->rank(), options.group->size()};
     find_inputs();
     find_results();
     plan_update(options.spec);
-    if (collective_) require_agreement(model, options);
+}
+
+void ShardedStep::join(const Model& model, const TrainerOptions& options) {
+    if (ranks_.size == 1) return;
+    collective_.emplace(options.group, context_.pool(), context_.tensors());
+    require_agreement(model, options);
 }
 
 void ShardedStep::find_inputs() {
@@ -91,7 +112,7 @@ void ShardedStep::find_results() {
         const bool is_loss = region.name == kLossSum, is_statistic = begins_with(region.name, kStatistic);
         const char* const name = is_loss ? "" : region.name.c_str() + std::strlen(prefix_of(is_statistic));
         summed_.push_back({std::pmr::string(name, heap), plan.graph.shape(region.source), is_statistic,
-                           static_cast<int>(i), level_bytes_, region.bytes / sizeof(float), 0});
+                           static_cast<int>(i), level_bytes_, region.bytes / sizeof(float), 0, 0});
         level_bytes_ += padded(region.bytes);
         shard_.lend(i, nullptr);
     }
@@ -99,9 +120,25 @@ void ShardedStep::find_results() {
         std::find_if(summed_.begin(), summed_.end(), [](const Summed& one) { return one.name.empty(); });
     std::rotate(summed_.begin(), loss, loss + 1);  // stable_partition has memory that is not the host's
     for (const Summed& one : summed_) elements.push_back(one.name.empty() ? 0 : one.elements);
-    if (!collective_) return;
-    const auto owners = share_out(elements, collective_->group().size(), heap);
-    for (std::size_t i = 0; i < summed_.size(); ++i) summed_[i].owner = owners[i];
+    if (ranks_.size > 1) divide(elements);
+}
+
+// Parameters among the ranks. Those of this rank lie behind its sums, for the others to read.
+void ShardedStep::divide(const std::pmr::vector<std::uint64_t>& elements) {
+    std::pmr::memory_resource* const heap = context_.structures();
+    const auto owners = share_out(elements, ranks_.size, heap);
+    std::pmr::vector<std::uint64_t> bytes(ranks_.size, 0, heap);  // of the parameters of each
+    for (std::size_t i = 0; i < summed_.size(); ++i) {
+        Summed& one = summed_[i];
+        if (one.name.empty()) continue;
+        one.owner = owners[i];
+        one.parameter_offset = level_bytes_ + bytes[one.owner];
+        bytes[one.owner] += padded(one.elements * sizeof(float));
+        if (one.owner == ranks_.rank)
+            shard_.lend(static_cast<std::size_t>(find(shard_, RegionKind::parameter, "", one.name)), nullptr);
+    }
+    parameter_bytes_ = bytes[ranks_.rank];
+    most_parameter_bytes_ = *std::max_element(bytes.begin(), bytes.end());
 }
 
 void ShardedStep::plan_update(const TrainingSpec& spec) {
@@ -137,29 +174,48 @@ void ShardedStep::plan_update(const TrainingSpec& spec) {
 
 void ShardedStep::add_to(volta_bill& bill) const {
     const std::uint64_t levels = level_bytes_ * (log2_of(local_shards_) + 1);
-    std::uint64_t staging = collective_ ? Collective::bytes() : 0;
+    std::uint64_t staging = ranks_.size > 1 ? Collective::bytes() : 0;
     for (const int input : inputs_)
         staging += local_shards_ * shard_.program().plan().regions[static_cast<std::size_t>(input)].bytes;
     bill.gradients += levels;
+    bill.parameters += parameter_bytes_;
     bill.staging += staging;
-    bill.total += levels + staging;
+    bill.total += levels + parameter_bytes_ + staging;
     if (squares_) squares_->add_to(bill);
     update_->add_to(bill);
 }
 
 float* ShardedStep::sum_of(const Summed& tensor) const {
-    auto* const whole = static_cast<unsigned char*>(const_cast<void*>(levels_.back().data()));
-    return reinterpret_cast<float*>(whole + tensor.offset);
+    return reinterpret_cast<float*>(levels_.back() + tensor.offset);
+}
+
+// The last level has the whole sum, and behind it are the parameters that this rank owns.
+void ShardedStep::allocate_levels() {
+    const auto own = [&](std::uint64_t bytes) {  // zeros: what lies between tensors is added with them
+        owned_.emplace_back(context_.tensors(), static_cast<std::size_t>(bytes), true);
+        return static_cast<unsigned char*>(owned_.back().data());
+    };
+    for (std::uint32_t level = 0; level < log2_of(local_shards_); ++level)
+        levels_.push_back(own(level_bytes_));
+    unsigned char* last = nullptr;
+    if (collective_) {
+        last = collective_->share(level_bytes_ + most_parameter_bytes_, level_bytes_ + parameter_bytes_);
+        if (last == nullptr && collective_->group().can_share())
+            context_.log()(
+                VOLTA_LOG_WARNING,
+                "the ranks cannot share %llu bytes of memory each: what they would read of each other is "
+                "sent, which is slower",
+                static_cast<unsigned long long>(level_bytes_ + most_parameter_bytes_));
+    }
+    is_shared_ = last != nullptr;
+    levels_.push_back(is_shared_ ? last : own(level_bytes_ + parameter_bytes_));
 }
 
 void ShardedStep::allocate() {
-    std::pmr::memory_resource* const tensors = context_.tensors();
-    // Zeros: what lies between tensors is added with them.
-    for (std::uint32_t level = 0; level <= log2_of(local_shards_); ++level)
-        levels_.emplace_back(tensors, static_cast<std::size_t>(level_bytes_), true);
+    allocate_levels();
     for (const int input : inputs_)
         staged_.emplace_back(
-            tensors,
+            context_.tensors(),
             static_cast<std::size_t>(local_shards_ *
                                      shard_.program().plan().regions[static_cast<std::size_t>(input)].bytes),
             true);
@@ -172,10 +228,11 @@ void ShardedStep::allocate() {
     for (const Summed& one : summed_) {
         if (one.name.empty()) continue;
         const char* const prefix = prefix_of(one.is_statistic);
-        const int parameter = find(shard_, RegionKind::parameter, "", one.name);
-        auto* const values = static_cast<float*>(shard_.address(static_cast<std::size_t>(parameter)));
-        sums_.push_back({sum_of(one), one.elements, one.owner});
-        parameters_.push_back({values, one.elements, one.owner});
+        const auto parameter = static_cast<std::size_t>(find(shard_, RegionKind::parameter, "", one.name));
+        if (collective_ && one.owner == rank()) shard_.lend(parameter, levels_.back() + one.parameter_offset);
+        auto* const values = static_cast<float*>(shard_.address(parameter));
+        parameters_.push_back(
+            {values, one.elements, one.owner, is_shared_ ? one.parameter_offset : Portion::kNowhere});
         if (one.owner != rank()) continue;
         lend(*update_, find(*update_, RegionKind::input, prefix, one.name), sum_of(one));
         lend(*update_, find(*update_, RegionKind::parameter, "", one.name), values);
@@ -184,6 +241,7 @@ void ShardedStep::allocate() {
     }
     if (squares_) squares_->allocate();
     update_->allocate();
+    if (collective_) prepare_exchange();
     auto* norms = update_->at<float>(update_->find(RegionKind::input, "square_sums"));
     for (const Summed& one : summed_)
         if (!one.name.empty() && !one.is_statistic) norms_.push_back({norms++, 1, one.owner});
@@ -208,22 +266,52 @@ void ShardedStep::place_inputs(std::uint32_t shard) {
 }
 
 void ShardedStep::place_results(std::uint32_t level) {
-    auto* const all = static_cast<unsigned char*>(levels_[level].data());
-    for (const Summed& one : summed_) shard_.lend(static_cast<std::size_t>(one.region), all + one.offset);
+    for (const Summed& one : summed_)
+        shard_.lend(static_cast<std::size_t>(one.region), levels_[level] + one.offset);
 }
 
-// levels_[end] = the sum of all that is complete below it and its own, the earlier shards in front.
-void ShardedStep::add_levels(std::uint32_t end) {
-    auto* const sum = static_cast<float*>(levels_[end].data());
-    const auto count = static_cast<long long>(level_bytes_ / sizeof(float));
-    ThreadPool& pool = context_.pool();
+// levels_[end] = the sum of all that is complete below it and its own, the earlier shards in front. pool:
+// NULL: by this thread alone.
+void ShardedStep::add_levels(std::uint32_t end, std::uint64_t offset, std::uint64_t elements,
+                             ThreadPool* pool) noexcept {
+    auto* const sum = reinterpret_cast<float*>(levels_[end] + offset);
     for (std::uint32_t level = 0; level < end; ++level) {
-        const auto* const earlier = static_cast<const float*>(levels_[level].data());
-        pool.run(pool.thread_count(), [&](int worker, int workers) noexcept {
-            const Range range = part_of(count, 1024, worker, workers);
+        const auto* const earlier = reinterpret_cast<const float*>(levels_[level] + offset);
+        const auto add = [&](int worker, int workers) noexcept {
+            const Range range = part_of(static_cast<long long>(elements), 1024, worker, workers);
             for (long long i = range.begin; i < range.end; ++i) sum[i] = earlier[i] + sum[i];
-        });
+        };
+        if (pool != nullptr)
+            pool->run(pool->thread_count(), add);
+        else
+            add(0, 1);
     }
+}
+
+void ShardedStep::complete(std::size_t part, ThreadPool* pool) noexcept {
+    const Summed& one = summed_[exchanged_[part]];
+    add_levels(log2_of(local_shards_), one.offset, one.elements, pool);
+}
+
+// About as the backward pass makes them: the model's parameters from the last one. What the plan of another
+// rank makes of its own budget is another order of steps, so the graph says it.
+void ShardedStep::prepare_exchange() {
+    std::pmr::memory_resource* const heap = context_.structures();
+    const Plan& plan = shard_.program().plan();
+    std::pmr::vector<GradientExchange::Part> parts(heap);
+    parts.reserve(summed_.size());
+    for (std::size_t i = summed_.size(); i-- > 1;) {
+        const Summed& one = summed_[i];
+        const NodeId writer =
+            plan.graph.value(plan.regions[static_cast<std::size_t>(one.region)].source).producer;
+        std::size_t last = GradientExchange::kBehind;
+        for (std::size_t step = 0; step < plan.steps.size(); ++step)
+            if (plan.steps[step].node == writer) last = step;
+        exchanged_.push_back(i);
+        parts.push_back(
+            {{sum_of(one), one.elements, one.owner, is_shared_ ? one.offset : Portion::kNowhere}, last});
+    }
+    exchange_.emplace(context_, *collective_, parts, static_cast<LocalSums&>(*this));
 }
 
 double ShardedStep::add_counts(bool stops) {
@@ -232,6 +320,8 @@ double ShardedStep::add_counts(bool stops) {
         for (std::uint32_t s = 0; s < local_shards_; s += 2 * h) counts[s] = counts[s] + counts[s + h];
     if (!collective_) return counts[0];
     double who = stops ? rank() + 1.0 : 0;
+    times_ = {};
+    const Timer timer(context_, "wait", times_.wait);
     collective_->add_for_all(counts, 1);
     collective_->largest(&who, 1);
     if (who == 0) return counts[0];
@@ -246,24 +336,47 @@ void ShardedStep::check_inputs() {
     }
 }
 
-void ShardedStep::compute() {
+void ShardedStep::compute_shard(std::uint32_t shard) {
+    place_inputs(shard);
+    place_results(completed_sums(shard));
+    shard_.begin_at((rank() * local_shards_ + shard) * micro_batches_);
+    for (std::uint32_t i = 0; i < micro_batches_; ++i) {
+        if (!collective_)  // where others wait, they were asked in the beginning
+            context_.stop().ask("micro-batch", shard * micro_batches_ + i,
+                                std::size_t{local_shards_} * micro_batches_);
+        if (exchange_ && shard == local_shards_ - 1 && i == micro_batches_ - 1)
+            shard_.observe(exchange_->begin());
+        shard_.run(Phase::each, i);
+    }
+    shard_.run(Phase::reduce, 0);
+    shard_.observe(nullptr);
+}
+
+// Until the last shard is there. What ranks add is completed part by part, the loss with the numbers of all.
+void ShardedStep::compute_shards() {
     for (std::uint32_t shard = 0; shard < local_shards_; ++shard) {
+        compute_shard(shard);
         const std::uint32_t level = completed_sums(shard);
-        place_inputs(shard);
-        place_results(level);
-        shard_.begin_at((rank() * local_shards_ + shard) * micro_batches_);
-        for (std::uint32_t i = 0; i < micro_batches_; ++i) {
-            if (!collective_)  // where others wait, they were asked in the beginning
-                context_.stop().ask("micro-batch", shard * micro_batches_ + i,
-                                    std::size_t{local_shards_} * micro_batches_);
-            shard_.run(Phase::each, i);
-        }
-        shard_.run(Phase::reduce, 0);
-        add_levels(level);
+        const bool is_last = shard == local_shards_ - 1;
+        const std::uint64_t bytes = is_last && exchange_ ? padded(sizeof(float)) : level_bytes_;
+        add_levels(level, is_last && exchange_ ? summed_[0].offset : 0, bytes / sizeof(float),
+                   &context_.pool());
+    }
+}
+
+void ShardedStep::compute() {
+    try {
+        compute_shards();
+    } catch (...) {
+        shard_.observe(nullptr);
+        if (exchange_) exchange_->abandon();
+        throw;
     }
     if (collective_) {
         const ProfileCall call(context_, "exchange");
-        collective_->add(sums_.data(), sums_.size());
+        const GradientExchange::Times times = exchange_->end();
+        times_.wait += times.wait;
+        times_.exchange += times.exchange;
         collective_->add_for_all(sum_of(summed_[0]), 1);
     }
     exchange_norms();
@@ -281,14 +394,14 @@ void ShardedStep::exchange_norms() {
             if (norm.owner == rank()) *norm.data = *own++;
     }
     if (!collective_) return;
-    const ProfileCall call(context_, "exchange");
+    const Timer timer(context_, "wait", times_.wait);
     collective_->gather(norms_.data(), norms_.size());
 }
 
 void ShardedStep::apply() {
     update_->run(Phase::update, 0);
     if (!collective_) return;
-    const ProfileCall call(context_, "exchange");
+    const Timer timer(context_, "exchange", times_.exchange);
     collective_->gather(parameters_.data(), parameters_.size());
 }
 

@@ -11,24 +11,27 @@
 
 #include "engine/group/collective.h"
 #include "engine/runtime/context.h"
+#include "engine/runtime/gradient_exchange.h"
 #include "engine/runtime/program_memory.h"
 #include "engine/runtime/trainer_options.h"
 
 namespace volta {
 
-class ShardedStep final {
+class ShardedStep final : private LocalSums {
   public:
     // Plans, and lends `shard`, the memory of the shard's program, what is not its own: the host's inputs, of
-    // which this has those of all shards that the process computes, and where the results lie. Allocates no
-    // tensor. Throws UNSUPPORTED: the program runs on a device; IO_ERROR, INVALID_ARGUMENT: the ranks do not
-    // agree on what they train, naming the one that differs from rank 0.
-    ShardedStep(Context& context, const Model& model, const TrainerOptions& options, ProgramMemory& shard);
+    // which this has those of all shards that the process computes, where the results lie, and the parameters
+    // that this rank of a group owns. Allocates no tensor and tells the others nothing. Throws UNSUPPORTED:
+    // the program runs on a device.
+    ShardedStep(Context& context, const TrainerOptions& options, ProgramMemory& shard);
+    // The other ranks, before allocate(). Throws IO_ERROR, INVALID_ARGUMENT: they do not agree on what they
+    // train, naming the one that differs from rank 0.
+    void join(const Model& model, const TrainerOptions& options);
     // States that lie somewhere else: before allocate(); NULL for those of bills.
     ProgramMemory& update() { return *update_; }
     const ProgramMemory& update() const { return *update_; }
     void add_to(volta_bill& bill) const;
-    // Behind that of `shard`.
-    void allocate();
+    void allocate();  // behind `shard`
 
     // An input of the shard's program, for all shards of this process one after the other.
     void* staged(int region) const;
@@ -47,7 +50,8 @@ class ShardedStep final {
     // The rank that owns a parameter's gradient and states.
     std::uint32_t owner(const char* parameter) const;
     bool is_owner(const char* parameter) const { return owner(parameter) == rank(); }
-    std::uint32_t rank() const { return collective_ ? collective_->group().rank() : 0; }
+    std::uint32_t rank() const { return ranks_.rank; }
+    GradientExchange::Times times() const { return times_; }  // of the latest step
     // Copies of a parameter's own state to rank 0, for a save: `to` there and where it is not the owner's.
     void fetch(const char* parameter, const void* own, void* to, std::size_t bytes);
     // Whether rank 0 has saved: throws IO_ERROR on the others where it has not.
@@ -63,14 +67,22 @@ class ShardedStep final {
         int region;  // of the shard's program
         std::uint64_t offset, elements;
         std::uint32_t owner;
+        std::uint64_t parameter_offset;  // in the owner's memory
     };
     void find_inputs();
     void find_results();
+    void divide(const std::pmr::vector<std::uint64_t>& elements);
+    void allocate_levels();
     void plan_update(const TrainingSpec& spec);
     void require_agreement(const Model& model, const TrainerOptions& options);
     void place_inputs(std::uint32_t shard);
     void place_results(std::uint32_t level);
-    void add_levels(std::uint32_t end);
+    void compute_shard(std::uint32_t shard);
+    void compute_shards();
+    void add_levels(std::uint32_t end, std::uint64_t offset, std::uint64_t elements,
+                    ThreadPool* pool) noexcept;
+    void complete(std::size_t part, ThreadPool* pool) noexcept override;
+    void prepare_exchange();
     float* sum_of(const Summed& tensor) const;
     void exchange_norms();
 
@@ -78,14 +90,23 @@ class ShardedStep final {
     ProgramMemory& shard_;
     const std::uint32_t shards_, local_shards_, micro_batches_;
     std::pmr::vector<Summed> summed_;  // the loss is the first
+    struct {
+        std::uint32_t rank, size;
+    } ranks_ = {0, 1};
     std::uint64_t level_bytes_ = 0;
-    std::pmr::vector<Buffer> levels_;  // the sums of 1, 2, 4, ... shards; the last has the whole
-    std::pmr::vector<int> inputs_;     // the host's
-    std::pmr::vector<Buffer> staged_;  // one for each
-    std::pmr::vector<double> counts_;  // of targets, one for each shard of this process
+    std::uint64_t parameter_bytes_ = 0, most_parameter_bytes_ = 0;  // that this rank owns, and any
+    std::pmr::vector<unsigned char*> levels_;  // the sums of 1, 2, 4, ... shards; the last has the whole
+    std::pmr::vector<Buffer> owned_;           // what of them is not shared
+    bool is_shared_ = false;                   // the last: other ranks read it
+    std::pmr::vector<int> inputs_;             // the host's
+    std::pmr::vector<Buffer> staged_;          // one for each
+    std::pmr::vector<double> counts_;          // of targets, one for each shard of this process
     std::optional<Collective> collective_;
+    std::optional<GradientExchange> exchange_;
+    std::pmr::vector<std::size_t> exchanged_;  // the parts of exchange_, in summed_
+    GradientExchange::Times times_ = {};
     std::optional<ProgramMemory> squares_, update_;
-    std::pmr::vector<Portion> sums_, parameters_, norms_;  // what ranks add, and then send each other
+    std::pmr::vector<Portion> parameters_, norms_;  // what ranks have of each other
 };
 
 }  // namespace volta

@@ -86,8 +86,9 @@ Trainer::Trainer(const ContextRef& context, const ModelRef& model, TrainerOption
     for (const std::int32_t place : options_.spec.frozen)
         frozen_.push_back(description_.parameters[static_cast<std::size_t>(place)].name.c_str());
     lend_others(*model, options_, memory_);
-    if (options_.shards > 1) sharded_.emplace(*context, *model, options_, memory_);
+    if (options_.shards > 1) sharded_.emplace(*context, options_, memory_);
     lend_states();
+    if (sharded_) sharded_->join(*model, options_);
     memory_.allocate();
     if (sharded_) sharded_->allocate();
     for (ValueId input : host_inputs(model->graph, heap))
@@ -327,6 +328,8 @@ void Trainer::run_shards(StepReport& report) {
         check_finite(report);
         is_updating = true;
         sharded_->apply();
+        report.wait_seconds = sharded_->times().wait;
+        report.exchange_seconds = sharded_->times().exchange;
     } catch (const Error& error) {
         if (!is_updating && error.status() == VOLTA_NOT_FINITE) throw;  // as on all ranks
         sharded_->leave(error.what());

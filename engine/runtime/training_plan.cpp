@@ -131,25 +131,39 @@ const Program& prepare_training(Context& context, const Model& model, const Trai
 
 namespace {
 
-// Of products, and bytes that steps move at least.
-NodeCost cost_of(const Program& program) {
-    NodeCost sum;
-    for (const Step& step : program.plan().steps) {
-        const NodeCost cost = node_cost(program.plan().graph, program.plan().graph.node(step.node));
-        sum.operations += cost.operations;
-        sum.bytes += cost.bytes;
+// visit(cost, times): of each step of the plan, and how often this process makes it in a training step.
+template <class Visit>
+void for_each_cost(const Program& program, const TrainerOptions& options, const Visit& visit) {
+    const Plan& plan = program.plan();
+    for (const Step& step : plan.steps) {
+        const std::uint32_t in_shard = step.phase == Phase::each ? options.spec.micro_batches : 1;
+        visit(node_cost(plan.graph, plan.graph.node(step.node)),
+              static_cast<double>(in_shard) * options.local_shards());
     }
+}
+
+double operations_of(const Program& program, const TrainerOptions& options) {
+    double sum = 0;
+    for_each_cost(program, options,
+                  [&](const NodeCost& cost, double times) { sum += times * cost.operations; });
+    return sum;
+}
+
+double bytes_of(const Program& program, const TrainerOptions& options) {
+    double sum = 0;
+    for_each_cost(program, options, [&](const NodeCost& cost, double times) {
+        sum += times * static_cast<double>(cost.bytes);
+    });
     return sum;
 }
 
 // The sum of what each step takes at least.
-double seconds_of(const Program& program, const volta_machine_speed& speed) {
+double seconds_of(const Program& program, const TrainerOptions& options, const volta_machine_speed& speed) {
     double seconds = 0;
-    for (const Step& step : program.plan().steps) {
-        const NodeCost cost = node_cost(program.plan().graph, program.plan().graph.node(step.node));
-        seconds += std::max(cost.operations / (speed.fma_gflops * 1e9),
-                            static_cast<double>(cost.bytes) / (speed.stream_gb_s * 1e9));
-    }
+    for_each_cost(program, options, [&](const NodeCost& cost, double times) {
+        seconds += times * std::max(cost.operations / (speed.fma_gflops * 1e9),
+                                    static_cast<double>(cost.bytes) / (speed.stream_gb_s * 1e9));
+    });
     return seconds;
 }
 
@@ -161,7 +175,7 @@ void estimate_training(Context& context, const Model& model, const TrainerOption
     ProgramMemory memory(program, context.structures());
     lend_others(model, options, memory);
     std::optional<ShardedStep> sharded;
-    if (options.shards > 1) sharded.emplace(context, model, options, memory);
+    if (options.shards > 1) sharded.emplace(context, options, memory);
     if (sharded) lend_states(options, sharded->update());
     memory.require_room();
     memory.add_to(bill);
@@ -171,12 +185,12 @@ void estimate_training(Context& context, const Model& model, const TrainerOption
     const Graph graph = training_graph(model, options, context.structures());
     PrepareOptions fastest = prepare_options(options);
     fastest.activation_budget = 0;
-    const NodeCost all = cost_of(program);
-    cost->operations = all.operations;
-    cost->repeated_operations = all.operations - cost_of(context.plans().prepare(graph, fastest)).operations;
-    cost->bytes = static_cast<double>(all.bytes);
+    cost->operations = operations_of(program, options);
+    cost->repeated_operations =
+        cost->operations - operations_of(context.plans().prepare(graph, fastest), options);
+    cost->bytes = bytes_of(program, options);
     cost->smallest_activations = least_activations(context, graph, fastest);
-    if (speed != nullptr) cost->seconds = seconds_of(program, *speed);
+    if (speed != nullptr) cost->seconds = seconds_of(program, options, *speed);
 }
 
 }  // namespace volta

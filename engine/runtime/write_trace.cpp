@@ -74,6 +74,8 @@ void add_lanes(Writer& out, int thread_count) {
         out.add(
             ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"%s %d\"}}",
             thread, thread == 0 ? "host thread" : "worker", thread);
+    out.add(",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"group\"}}",
+            thread_count);
 }
 
 void add_counter(Writer& out, const char* name, std::uint64_t at, std::uint64_t bytes) {

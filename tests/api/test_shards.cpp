@@ -16,6 +16,7 @@
 
 #include "tests/support/cmocka_cpp.h"
 #include "tests/support/fake_transport.h"
+#include "tests/support/place.h"
 #include "volta.h"
 
 namespace {
@@ -56,9 +57,22 @@ volta_status make_network(volta_context* context, volta_model** model) {
     return volta_model_create_network(context, &options, 7, model);
 }
 
+// Of several buckets.
+volta_status make_wider_gpt(volta_context* context, volta_model** model) {
+    volta_gpt_options options = VOLTA_GPT_OPTIONS_INIT;
+    options.vocabulary = kVocabulary;
+    options.layers = 4;
+    options.dim = 192;
+    options.heads = 4;
+    options.context = kTime;
+    options.dropout = 0.1;
+    return volta_model_create_gpt(context, &options, 7, model);
+}
+
 const Subject kSubjects[] = {
     {"a GPT with dropout", make_gpt, {kRows, kTime}, 0},
     {"a ResNet with batch norm", make_network, {kRows, 3, kSide, kSide}, 10},
+    {"a wider GPT", make_wider_gpt, {kRows, kTime}, 0},
 };
 
 struct Run {
@@ -113,9 +127,10 @@ class Rank {
     bool is_ok() const { return result_.status == VOLTA_OK; }
     volta_trainer* trainer() { return trainer_; }
     volta_context* context() { return context_; }
+    volta_model* model() { return model_; }
     Result& result() { return result_; }
 
-    void make_trainer() {
+    volta_trainer_options options() const {
         volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
         options.input_shapes = subject_.shape.data();
         options.input_extent_count = subject_.shape.size();
@@ -126,6 +141,10 @@ class Rank {
         options.seed = 3;
         options.activation_budget = run_.activation_budget;
         options.group = group_;
+        return options;
+    }
+    void make_trainer() {
+        volta_trainer_options options = this->options();
         if (model_ == nullptr) make_model();
         if (!is_ok()) return;
         if (run_.from.empty()) return check(volta_trainer_create(model_, &options, &trainer_));
@@ -220,6 +239,22 @@ std::vector<Result> train_together(const Subject& subject, uint32_t size,
     return results;
 }
 
+// Over sockets: "local", where ranks read each other's memory, or "tcp", where what they send goes beside the
+// backward pass.
+std::vector<Result> train_over(const volta::test::Place& place, const Subject& subject, uint32_t size,
+                               const Run& run) {
+    std::vector<Result> results(size);
+    std::vector<std::thread> threads;
+    for (uint32_t r = 0; r < size; ++r)
+        threads.emplace_back([&, r] {
+            const volta_group_options options = volta::test::options_of(place, r, size, 60);
+            Rank rank(subject, run, &options);
+            results[r] = rank.train();
+        });
+    for (std::thread& thread : threads) thread.join();
+    return results;
+}
+
 void expect_same(const Result& got, const Result& expected, const std::string& what) {
     if (got.status != VOLTA_OK) print_error("%s: %s\n", what.c_str(), got.text.c_str());
     assert_int_equal(got.status, VOLTA_OK);
@@ -255,6 +290,25 @@ void test_one_result(void**) {
                                 std::string(subject.name) + ", " + std::to_string(size) + " ranks");
             }
     }
+}
+
+void test_sockets(void**) {
+    for (const Subject& subject : kSubjects)
+        for (const uint64_t micro_batches : {kShards, 2 * kShards}) {
+            Run run;
+            run.micro_batches = micro_batches;
+            const Result expected = train_alone(subject, run);
+            assert_int_equal(expected.status, VOLTA_OK);
+            for (const char* const transport : {"local", "tcp"})
+                for (const uint32_t size : {2u, 4u}) {
+                    run.threads = size == 2 ? 2 : 1;
+                    const volta::test::Place place(transport);
+                    for (const Result& result : train_over(place, subject, size, run))
+                        expect_same(result, expected,
+                                    std::string(subject.name) + " over " + transport + ", " +
+                                        std::to_string(size) + " ranks");
+                }
+        }
 }
 
 void test_micro_batches_within_a_shard(void**) {
@@ -462,6 +516,66 @@ void test_memory(void**) {
     }
 }
 
+// Gradients, and the parameters that a rank owns, are not the host's where ranks share them; a step allocates
+// nothing there either, nor where it sends. What is estimated is what is billed, of the rank.
+void test_memory_over_sockets(void**) {
+    for (const char* const transport : {"local", "tcp"}) {
+        const volta::test::Place place(transport);
+        std::vector<std::thread> threads;
+        std::vector<volta_bill> bills(2), estimates(2);
+        std::vector<uint64_t> held(2), allocated(2);
+        std::vector<Result> results(2);
+        std::vector<volta_step_report> reports(2);
+        for (uint32_t r = 0; r < 2; ++r)
+            threads.emplace_back([&, r] {
+                CountingHeap heap;
+                const volta_allocator allocator = {counting_allocate, counting_release, &heap};
+                Run run;
+                run.allocator = &allocator;
+                const volta_group_options options = volta::test::options_of(place, r, 2, 60);
+                Rank rank(kSubjects[2], run, &options);
+                rank.make_model();
+                const size_t before = heap.tensor_bytes;
+                const volta_trainer_options wanted = rank.options();
+                estimates[r] = bills[r] = VOLTA_BILL_INIT;
+                reports[r] = VOLTA_STEP_REPORT_INIT;
+                rank.check(volta_trainer_estimate(rank.model(), &wanted, nullptr, &estimates[r], nullptr));
+                rank.make_trainer();
+                rank.check(volta_trainer_get_bill(rank.trainer(), &bills[r]));
+                for (int step = 0; step < 3; ++step) {
+                    const int64_t shape[] = {kRows * static_cast<int64_t>(kShards), kTime};
+                    std::vector<int32_t> tokens(static_cast<size_t>(shape[0] * kTime), 5);
+                    volta_tensor* tensor = nullptr;
+                    rank.check(
+                        volta_tensor_wrap(rank.context(), VOLTA_I32, shape, 2, tokens.data(), &tensor));
+                    const volta_tensor* const inputs[] = {tensor};
+                    const uint64_t count = heap.count;
+                    rank.check(volta_trainer_step(rank.trainer(), inputs, 1, tensor, &reports[r]));
+                    allocated[r] = heap.count - count;
+                    volta_tensor_release(tensor);
+                }
+                held[r] = heap.tensor_bytes - before;
+                results[r] = rank.result();
+            });
+        for (std::thread& thread : threads) thread.join();
+        const bool is_local = std::strcmp(transport, "local") == 0;
+        uint64_t shared = 0;  // of both
+        for (uint32_t r = 0; r < 2; ++r) {
+            if (results[r].status != VOLTA_OK) print_error("%s\n", results[r].text.c_str());
+            assert_int_equal(results[r].status, VOLTA_OK);
+            assert_int_equal(allocated[r], 0);
+            assert_true(std::memcmp(&bills[r], &estimates[r], sizeof bills[r]) == 0);
+            assert_true(held[r] <= bills[r].total);
+            shared += bills[r].total - held[r];
+            assert_true(reports[r].wait_seconds > 0 && reports[r].exchange_seconds > 0);
+            assert_true(reports[r].wait_seconds + reports[r].exchange_seconds < 60);
+        }
+        // Each rank's sums of its two shards, with that of the loss, and each parameter once.
+        const uint64_t sums = bills[0].gradients / 2, loss = 64;
+        assert_int_equal(shared, is_local ? 2 * sums + (sums - loss) : 0);
+    }
+}
+
 void test_ranks_that_differ(void**) {
     const auto results = train_together(kSubjects[0], 2, [](uint32_t rank) {
         Run run;
@@ -626,6 +740,7 @@ int main(int count, char** arguments) {
     }
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_one_result),
+        cmocka_unit_test(test_sockets),
         cmocka_unit_test(test_micro_batches_within_a_shard),
         cmocka_unit_test(test_budgets_of_activations),
         cmocka_unit_test(test_resume_with_other_ranks),
@@ -634,6 +749,7 @@ int main(int count, char** arguments) {
         cmocka_unit_test(test_dropout_is_of_the_row),
         cmocka_unit_test(test_rows_of_a_rank),
         cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_memory_over_sockets),
         cmocka_unit_test(test_ranks_that_differ),
         cmocka_unit_test(test_stop),
         cmocka_unit_test(test_more_ranks_than_shards),

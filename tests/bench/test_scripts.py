@@ -57,6 +57,9 @@ class ScriptsTest(unittest.TestCase):
         self.refused("--tokens: '2' is no whole number of 3 or more", "infer_peers.py", "--tokens", "2")
         self.refused("--batch-ms: 0 is not above zero", "peers/run.py", "--batch-ms", "0")
 
+    def test_rows_are_a_multiple_of_the_ranks(self):
+        self.refused("--rows: 3 is no multiple of 2 ranks", "distributed_peers.py", "--rows", "3")
+
     def test_wrong_products_are_named(self):
         self.refused("--shapes: '16x16' is no product: write MxNxK, nt:MxNxK or tn:MxNxK", "peers/run.py", "--shapes",
                      "16x16")

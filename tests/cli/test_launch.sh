@@ -52,7 +52,22 @@ for ranks in 1 2 4; do
     done
 done
 [ -f n4.volta.logs/rank-3.log ] || bad "rank 3 has no log"
-[ ! -s n4.volta.logs/rank-3.log ] || bad "rank 3 says: $(cat n4.volta.logs/rank-3.log)"
+# adds_up FILE RANK: its line of where the time went.
+adds_up() {
+    parts="s/^time: \([0-9]*\) % compute, \([0-9]*\) % wait, \([0-9]*\) % exchange (rank $2)\$/\1 + \2 + \3/p"
+    expect "parts of rank $2's time" 100 "$(($(sed -n "$parts" "$1") + 0))"
+}
+adds_up n4.volta.logs/rank-3.log 3
+expect "lines of rank 3" 1 "$(wc -l <n4.volta.logs/rank-3.log)"
+adds_up err 0
+# shellcheck disable=SC2086
+learns one.volta 0 $model --steps 20 --threads 1
+[ "$(grep -c '^time: ' err)" -eq 0 ] || bad "one process says: $(cat err)"
+"$voltac" launch -n 2 -- train $model --steps 20 --json --out json.volta >told 2>err || bad "--json: $(cat err)"
+expect "steps with times" 20 "$(grep '"event": *"step"' told | grep '"wait_seconds"' | grep -c '"exchange_seconds"')"
+expect "ends with times" 1 "$(grep '"event": *"end"' told | grep '"compute_seconds"' | grep '"wait_seconds"' | grep -c '"exchange_seconds"')"
+expect "what is said beside" "" "$(cat err)"
+adds_up json.volta.logs/rank-1.log 1
 [ ! -e n4.volta.logs/rank-0.log ] || bad "rank 0 has a log"
 [ -z "$(find . -name 'voltac-*')" ] || bad "folders are left: $(find . -name 'voltac-*')"
 "$voltac" launch -n 2 --transport tcp --logs here -- train $model --steps 20 --out tcp.volta >told 2>err || bad "tcp: $(cat err)"
@@ -147,8 +162,8 @@ refused 2 "there is no option 'rank'" launch --config wrong.json
 # shellcheck disable=SC2086
 {
     refused 2 "--ranks is 3, it must be a power of two" launch -n 3 -- train $model --out x.volta
-    refused 2 "shards is 4, 8 ranks need one each: give --shards, 8 at least" launch -n 8 -- train $model --out x.volta
-    refused 2 "shards is 1, 2 ranks need one each: give --shards" launch -n 2 -- train $small --out x.volta
+    refused 2 "shards is 4, 8 ranks need one each: give --shards 8" launch -n 8 -- train $model --out x.volta
+    refused 2 "shards is 1, 2 ranks need one each: give --shards 2" launch -n 2 -- train $small --out x.volta
     refused 2 "--ranks is required" launch -- train $model --out x.volta
     refused 2 "the command is 'hash', it must be train" launch -n 2 -- hash one.volta
     refused 2 "it needs a command behind --" launch -n 2

@@ -3,11 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,10 +16,9 @@
 #include "engine/base/clock.h"
 #include "engine/group/group.h"
 #include "tests/support/errors.h"
+#include "tests/support/place.h"
 
 namespace volta::test {
-
-inline constexpr std::uint32_t kMostProcesses = 8;
 
 struct Outcome {  // of one rank, in memory that all share
     Failure failure;
@@ -85,53 +82,6 @@ class Processes final {
     pid_t ids_[kMostProcesses] = {};
     Outcome* outcomes_;
 };
-
-// A new folder for sockets, and a port for the same.
-class Place final {
-  public:
-    explicit Place(const char* transport) : transport_(transport) {
-        char name[] = "/tmp/volta-group-XXXXXX";
-        folder_ = mkdtemp(name) == nullptr ? "" : name;
-        address_ =
-            strcmp(transport, "local") == 0 ? folder_ + "/run" : "127.0.0.1:" + std::to_string(free_port());
-    }
-    ~Place() {
-        for (std::uint32_t rank = 0; rank < kMostProcesses; ++rank)
-            unlink((folder_ + "/run/rank" + std::to_string(rank)).c_str());
-        rmdir((folder_ + "/run").c_str());
-        rmdir(folder_.c_str());
-    }
-    const std::string& address() const { return address_; }
-    const char* transport() const { return transport_; }
-
-  private:
-    static int free_port() {
-        const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        sockaddr_in address = {};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        socklen_t bytes = sizeof address;
-        const bool is_bound = bind(descriptor, reinterpret_cast<sockaddr*>(&address), bytes) == 0 &&
-                              getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &bytes) == 0;
-        close(descriptor);
-        assert_true(is_bound);
-        return ntohs(address.sin_port);
-    }
-
-    const char* const transport_;
-    std::string folder_, address_;
-};
-
-inline volta_group_options options_of(const Place& place, std::uint32_t rank, std::uint32_t size,
-                                      double timeout) {
-    volta_group_options options = VOLTA_GROUP_OPTIONS_INIT;
-    options.transport = place.transport();
-    options.address = place.address().c_str();
-    options.rank = rank;
-    options.size = size;
-    options.timeout = timeout;
-    return options;
-}
 
 inline GroupRef join(const Place& place, std::uint32_t rank, std::uint32_t size, double timeout = 20) {
     return open_group(options_of(place, rank, size, timeout), std::pmr::new_delete_resource());

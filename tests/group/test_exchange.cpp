@@ -171,6 +171,42 @@ void test_memory_is_shared_and_given_back(void**) {
     }
 }
 
+// Each its own, twice from one file, and all of it goes again.
+void test_all_read_what_each_has_written(void**) {
+    constexpr std::uint32_t kRanks = 4;
+    constexpr std::uint64_t kMost = (std::uint64_t{5} << 20) + 12345;
+    for (const char* const transport : kTransports) {
+        const Place place(transport);
+        Processes processes(kRanks, [&](std::uint32_t rank, Outcome& outcome) {
+            const GroupRef group = join(place, rank, kRanks);
+            const bool is_local = strcmp(transport, "local") == 0;
+            const int maps = memory_maps();
+            const auto bytes_of_rank = [&](std::uint32_t r) { return kMost - r * 1000003; };
+            const auto meet = [&] {
+                for (std::uint32_t bit = 1; bit < kRanks; bit *= 2)
+                    group->exchange(rank ^ bit, nullptr, 0, nullptr, 0);
+            };
+            for (std::uint64_t round = 0; round < 2; ++round, ++outcome.steps) {
+                const SharedMemory memory = group->share(kMost, bytes_of_rank(rank));
+                outcome.is_right &= group->can_share() == is_local && static_cast<bool>(memory) == is_local;
+                if (!memory) continue;
+                for (std::uint64_t i = 0; i < bytes_of_rank(rank); ++i) {
+                    outcome.is_right &= memory.own()[i] == 0;
+                    memory.own()[i] = static_cast<unsigned char>(mixed(i * kRanks + rank + round));
+                }
+                meet();
+                for (std::uint32_t r = 0; r < kRanks; ++r)
+                    for (std::uint64_t i = 0; i < bytes_of_rank(r); ++i)
+                        outcome.is_right &=
+                            memory.of(r)[i] == static_cast<unsigned char>(mixed(i * kRanks + r + round));
+                meet();
+            }
+            outcome.is_right &= memory_maps() == maps;
+        });
+        assert_all_right(processes, kRanks, 2);
+    }
+}
+
 bool exists(const std::string& path) {
     struct stat status;
     return lstat(path.c_str(), &status) == 0;
@@ -259,6 +295,7 @@ int main() {
         cmocka_unit_test(test_who_has_finished_may_go),
         cmocka_unit_test(test_what_is_left_behind_is_read),
         cmocka_unit_test(test_memory_is_shared_and_given_back),
+        cmocka_unit_test(test_all_read_what_each_has_written),
         cmocka_unit_test(test_what_a_killed_run_left_is_no_matter),
         cmocka_unit_test(test_a_file_of_somebody_stays),
         cmocka_unit_test(test_strangers_are_let_go),

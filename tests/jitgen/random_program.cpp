@@ -69,7 +69,7 @@ class Generator {
             case 6:
                 return reals_.push_back(builder_.sqrt(real()));
             case 7:
-                return reals_.push_back(builder_.neg(real()));
+                return negative();
             case 8:
                 return reals_.push_back(builder_.abs(real()));
             case 9:
@@ -87,7 +87,8 @@ class Generator {
             case 15:
                 return masks_.push_back(builder_.invert(mask()));
             case 16:
-                return reals_.push_back(builder_.select(mask(), real(), real()));
+                return reals_.push_back(random_.below(2) ? builder_.select(mask(), real(), real())
+                                                         : larger());
             case 17:
                 return integers_.push_back(builder_.select(mask(), integer(), integer()));
             case 18:
@@ -124,6 +125,20 @@ class Generator {
             default:
                 return reduction();
         }
+    }
+
+    void negative() {
+        if (random_.below(2)) return reals_.push_back(builder_.neg(real()));
+        const jit::Real magnitude = builder_.abs(real());  // which is merged into the negation
+        reals_.push_back(magnitude);
+        reals_.push_back(builder_.neg(magnitude));
+    }
+
+    // MAXPS or MINPS.
+    jit::Real larger() {
+        const jit::Real a = real(), b = real();
+        return random_.below(2) ? builder_.select(builder_.less(b, a), a, b)
+                                : builder_.select(builder_.less(a, b), a, b);
     }
 
     void source() {

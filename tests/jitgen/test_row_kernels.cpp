@@ -222,6 +222,30 @@ void random_programs(const Lowering& lowering, Outcome& outcome) {
 }
 void test_random_programs(void** state) { check(*static_cast<const Lowering*>(*state), random_programs); }
 
+// A value that the first stage computes for an instruction into which it is merged, and for nothing else, but
+// which is dear enough to be kept for the last stage. As softmax(silu(x)) beside tanh(x), both of whose
+// arguments are |x|.
+void merged_and_kept(const Lowering& lowering, Outcome& outcome) {
+    jit::CodeArena arena(heap(), false);
+    for (const bool is_sum : {false, true}) {
+        jit::Builder b(heap());
+        const jit::Real x = b.load(b.input(jit::Access::full));
+        const jit::Real dear = b.real(1) / (x / b.real(3));
+        const jit::Real magnitude = b.abs(dear), negative = b.neg(magnitude);
+        const jit::Real reduced = is_sum ? b.row_sum(negative) : b.row_max(negative);
+        b.store(b.output(jit::Access::full), magnitude * reduced);
+        b.store(b.output(jit::Access::full), dear);
+        const auto kernel = jit::compile(b.finish(), lowering.isa, arena, heap());
+        for (const std::int64_t columns : {1, 4, 16, 75, 4100}) {
+            Layout layout{};
+            layout.rows = 3;
+            layout.columns = columns;
+            run(*kernel, "a value that is merged and kept", layout, outcome);
+        }
+    }
+}
+void test_merged_and_kept(void** state) { check(*static_cast<const Lowering*>(*state), merged_and_kept); }
+
 // Programs with far more values alive than registers.
 void long_programs(const Lowering& lowering, Outcome& outcome) {
     jit::CodeArena arena(heap(), false);
@@ -306,6 +330,7 @@ constexpr struct {
     {"column sums", test_column_sums},
     {"row sum recursion", test_row_sum_recursion},
     {"random programs", test_random_programs},
+    {"merged and kept", test_merged_and_kept},
     {"long programs", test_long_programs},
     {"many operands", test_many_operands},
     {"blocks compute the whole", test_blocks_compute_the_whole},

@@ -1503,7 +1503,7 @@ type ProfileEvent struct {
 	// in: sizeof(volta_profile_event)
 	StructSize uint
 	Kind       ProfileKind
-	// the lane: 0: the host's, 1 .. thread_count - 1: the pool's
+	// the lane: 0: the host's, 1 .. thread_count - 1: the pool's, thread_count: a group's
 	Thread uint32
 	// events of its lane that it lies in
 	Depth uint32
@@ -2748,7 +2748,7 @@ func SessionPrintPlan(session *Session, outText **byte) Status {
 // Memory: of transport "local" gradients and parameters lie in memory that the ranks of the machine share, so that none has
 // to be sent; a trainer's bill counts its own, which does not come from the host's allocator.
 //
-// Thread: one trainer of a group at a time.
+// Thread: one trainer of a group at a time. Over tcp and mpi it sends by a thread of its own; with parallel_for it has none.
 //
 // Errors: IO_ERROR          a rank did not come within timeout, or has ended; the text names it
 // UNSUPPORTED       mpi, and no library of MPI can be opened

@@ -1,0 +1,82 @@
+#include "engine/base/side_thread.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "engine/base/error.h"
+
+namespace volta {
+
+namespace {
+
+constexpr std::size_t kStackBytes = std::size_t{256} << 10;
+
+}  // namespace
+
+// All signals stay with the host's threads: they are blocked while the thread is created, which inherits
+// that.
+SideThread::SideThread() : process_(::getpid()) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_attr_t attributes;
+    int error = pthread_attr_init(&attributes);
+    if (error == 0) {
+        pthread_attr_setstacksize(&attributes, kStackBytes);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        error = pthread_create(&thread_, &attributes, main, this);
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        pthread_attr_destroy(&attributes);
+    }
+    if (error != 0) fail(VOLTA_OUT_OF_MEMORY, "cannot create a thread: error %d of the system", error);
+#if defined(__linux__)
+    pthread_setname_np(thread_, "volta-side");
+#endif
+}
+
+bool SideThread::is_forked() const noexcept { return process_ != ::getpid(); }
+
+SideThread::~SideThread() {
+    if (is_forked()) return;
+    wait();
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        ends_ = true;
+    }
+    changed_.notify_all();
+    pthread_join(thread_, nullptr);
+}
+
+void* SideThread::main(void* self) noexcept {
+    SideThread& side = *static_cast<SideThread*>(self);
+    std::unique_lock<std::mutex> lock(side.mutex_);
+    for (;;) {
+        side.changed_.wait(lock, [&] { return side.task_ != nullptr || side.ends_; });
+        if (side.task_ == nullptr) return nullptr;
+        lock.unlock();
+        side.task_(side.data_);
+        lock.lock();
+        side.task_ = nullptr;
+        side.changed_.notify_all();
+    }
+}
+
+void SideThread::start(Task task, void* data) noexcept {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    task_ = task;
+    data_ = data;
+    changed_.notify_all();
+}
+
+void SideThread::wait() noexcept {
+    if (is_forked()) {
+        if (task_ != nullptr) task_(data_);
+        task_ = nullptr;
+        return;
+    }
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return task_ == nullptr; });
+}
+
+}  // namespace volta
