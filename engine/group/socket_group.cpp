@@ -59,6 +59,7 @@ SocketGroup::SocketGroup(std::uint32_t rank, double timeout, Mesh mesh, bool can
 
 SocketGroup::~SocketGroup() {
     if (!ended_) tell_all(mesh_, FrameKind::finished, this->rank(), "");
+    await_arrival(mesh_, ended_ ? std::min(timeout_, kSecond) : timeout_);
 }
 
 void SocketGroup::leave(const char* why) noexcept {

@@ -23,7 +23,8 @@ class SocketGroup final : public Group {
     // `shared`: the file of share(); can_share: on every rank, whether or not its file is there.
     SocketGroup(std::uint32_t rank, double timeout, Mesh mesh, bool can_share = false,
                 Socket shared = Socket());
-    ~SocketGroup() override;  // tells the others that this rank needs them no more, unless it has failed
+    // Tells the others that this rank needs them no more, unless it has failed, and waits until they have it.
+    ~SocketGroup() override;
 
     void exchange(std::uint32_t peer, const void* send, std::size_t send_bytes, void* receive,
                   std::size_t receive_bytes) override;

@@ -1,15 +1,20 @@
 #include "engine/group/socket_link.h"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "engine/base/clock.h"
 #include "engine/base/format.h"
 #include "engine/base/hash.h"
 
@@ -166,6 +171,26 @@ void tell_all(const Mesh& mesh, FrameKind kind, std::uint32_t rank, const char* 
     seal(note);
     for (const Link& link : mesh)
         if (link.notes) send_some(link.notes, &note, sizeof note);
+}
+
+namespace {
+
+// Of Unix sockets always: what was sent is where the peer reads it. So where the connection has ended.
+bool has_arrived(const Socket& socket) noexcept {
+    int family = AF_UNIX, on_its_way = 0;
+    socklen_t bytes = sizeof family;
+    pollfd state = {socket.get(), 0, 0};  // tells of ends alone
+    return !socket || ::getsockopt(socket.get(), SOL_SOCKET, SO_DOMAIN, &family, &bytes) != 0 ||
+           family == AF_UNIX || ::poll(&state, 1, 0) != 0 ||
+           ::ioctl(socket.get(), SIOCOUTQ, &on_its_way) != 0 || on_its_way == 0;
+}
+
+}  // namespace
+
+void await_arrival(const Mesh& mesh, std::uint64_t most) noexcept {
+    const std::uint64_t end = monotonic_ns() + most;
+    const auto is_done = [](const Link& link) { return has_arrived(link.pieces) && has_arrived(link.notes); };
+    while (!std::all_of(mesh.begin(), mesh.end(), is_done) && monotonic_ns() < end) ::poll(nullptr, 0, 1);
 }
 
 }  // namespace volta

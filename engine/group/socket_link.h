@@ -137,5 +137,8 @@ using Mesh = std::pmr::vector<Link>;  // one per rank; this rank's own is empty
 
 // Best effort: what finds no room is lost, and the other waits until its timeout.
 void tell_all(const Mesh& mesh, FrameKind kind, std::uint32_t rank, const char* text) noexcept;
+// Until the others' systems have what was sent, at most `most` ns: when a connection is closed while
+// something comes over it, what is still on its way is lost.
+void await_arrival(const Mesh& mesh, std::uint64_t most) noexcept;
 
 }  // namespace volta

@@ -11,17 +11,19 @@ import argparse
 import os
 import random
 import re
+import shutil
 import signal
 import sys
 import time
 from typing import Callable, NamedTuple
 
 from network import Network, Proxy, SmallDisk, enter_or_skip
-from voltac_runs import GPT, SKIPPED, Failed, Workshop
+from voltac_runs import GPT, LONGEST, SKIPPED, Failed, Workshop
 
 COUNTS = 2, 4  # ranks, each on a host
 TIMEOUT = 3  # seconds that ranks wait for one that does not answer: VOLTA_TIMEOUT
 SLACK = 7  # what processes take to see that, to say it and to end, where many others run
+OUTAGE = TIMEOUT / 3  # that costs nothing: TCP tries again after 1.4 s, and then after 3 s
 STEPS, SAVE_EVERY = 300, 10
 FLIPS = 4  # of bits, each in a run of its own
 FIRST_PORT = 29500
@@ -60,17 +62,18 @@ class Cluster:
     def __init__(self, workshop, network):
         self.workshop, self.network, self.port = workshop, network, FIRST_PORT
 
-    def start(self, count, out, programs=(), options=(), addresses=(), save_every=SAVE_EVERY):
-        """Ranks that go on from `out`, where it is there. By rank, where they differ: the program, further options, where rank 0 is."""
+    def start(self, count, out, programs=(), options=(), addresses=(), save_every=SAVE_EVERY, common=()):
+        """Ranks that go on from `out`, where it is there. By rank, where they differ: the program, further options, where rank 0 is.
+        common: further options of all."""
         self.port += 1
         own = f"{self.network.address(0)}:{self.port}"
-        saves = ["--save-every", str(save_every)]
-        return [self._start_one(rank, count, out, dict(programs).get(rank, self.workshop.voltac), saves + dict(options).get(rank, []),
+        saves = ["--save-every", str(save_every), *common]
+        return [self._start_one(rank, count, out, dict(programs).get(rank, [self.workshop.voltac]), saves + dict(options).get(rank, []),
                                 dict(addresses).get(rank, own)) for rank in range(count)]
 
     def _start_one(self, rank, count, out, program, options, address):
         resumed = ["--resume", out] if os.path.exists(self.workshop.path(out)) else []
-        command = [program, *GPT.train(out, STEPS), "--threads", "1", *resumed, *options]
+        command = [*program, *GPT.train(out, STEPS), "--threads", "1", *resumed, *options]
         process = self.workshop.start([*self.network.on(rank), *command], f"said-{rank}", VOLTA_RANK=str(rank), VOLTA_RANKS=str(count),
                                       VOLTA_TRANSPORT="tcp", VOLTA_ADDRESS=address, VOLTA_TIMEOUT=str(TIMEOUT))
         return Rank(rank, process, lambda: self.workshop.said(f"said-{rank}"))
@@ -109,12 +112,16 @@ class Trial:
     def is_complete(self, out):
         return os.path.exists(self.workshop.path(out)) and self.workshop.hash_of(out) == self.expected
 
-    def goes_on(self, count, out):
+    def form(self):
+        """Of checkpoints: options for one file, or for a part of each rank."""
+        return self.rng.choice([(), ("--sharded",)])
+
+    def goes_on(self, count, out, form=()):
         """From the checkpoint, if there is one, which must be whole; to the parameters that are expected."""
         if os.path.exists(self.workshop.path(out)):
             self.workshop.hash_of(out)
-        ranks = self.cluster.start(count, out)
-        collect(ranks, 60)
+        ranks = self.cluster.start(count, out, common=form)
+        collect(ranks, LONGEST)
         statuses = [rank.status() for rank in ranks]
         end(ranks)
         if any(status != 0 for status in statuses):
@@ -151,12 +158,12 @@ class Trial:
 
     def undergo_once(self, fault, count):
         """What to tell of it; None: the run was over before."""
-        out, victim = "run.volta", self.rng.randrange(count)
-        ranks = self.cluster.start(count, out)
+        out, victim, form = "run.volta", self.rng.randrange(count), self.form()
+        ranks = self.cluster.start(count, out, common=form)
         self.moment(count)
         if any(rank.status() is not None for rank in ranks):
             end(ranks)
-            os.remove(self.workshop.path(out))
+            self.workshop.remove(out)
             return None
         begin = time.monotonic()
         fault.harm(self.network, ranks[victim])
@@ -170,8 +177,8 @@ class Trial:
         finally:
             end(ranks)
             fault.mend(self.network, ranks[victim])
-        self.goes_on(count, out)
-        return f"rank {victim} of {count}, {took:.1f} s"
+        self.goes_on(count, out, form)
+        return f"rank {victim} of {count}, {took:.1f} s" + ", in parts" * bool(form)
 
 
 # ---- Cases of their own
@@ -189,14 +196,32 @@ def lasts_less_than_the_timeout(trial, count):
     ranks = trial.cluster.start(count, out)
     trial.moment(count)
     trial.network.cut(victim, how)
-    time.sleep(TIMEOUT / 3)
+    time.sleep(OUTAGE)
     trial.network.mend(victim, how)
-    collect(ranks, 60)
+    collect(ranks, LONGEST)
     statuses = [rank.status() for rank in ranks]
     end(ranks)
     if any(status != 0 for status in statuses) or not trial.is_complete(out):
-        raise Failed(f"{how} for {TIMEOUT / 3} s: {statuses}:\n" + "".join(rank.said() for rank in ranks))
+        raise Failed(f"{how} for {OUTAGE} s: {statuses}:\n" + "".join(rank.said() for rank in ranks))
     return f"rank {victim} of {count}: {how}"
+
+
+def ends_behind_a_cut_link(trial, count):
+    """Rank 0 is held where it has saved, and has all it wants when its link is cut: that it has finished reaches the others later."""
+    out, how = "run.volta", trial.rng.choice(list(Network.CUTS))
+    ranks = trial.cluster.start(count, out, save_every=STEPS)
+    await_file(trial.workshop.path(out), ranks[0].process)
+    ranks[0].process.send_signal(signal.SIGSTOP)
+    trial.network.cut(0, how)
+    ranks[0].process.send_signal(signal.SIGCONT)
+    time.sleep(OUTAGE)
+    trial.network.mend(0, how)
+    collect(ranks, LONGEST)
+    statuses = [rank.status() for rank in ranks]
+    end(ranks)
+    if any(status != 0 for status in statuses) or not trial.is_complete(out):
+        raise Failed(f"{how} for {OUTAGE} s: {statuses}:\n" + "".join(rank.said() for rank in ranks))
+    return f"{count} ranks, {how}"
 
 
 def full_disk_of_checkpoints(trial, count):
@@ -209,7 +234,7 @@ def full_disk_of_checkpoints(trial, count):
                 await_file(trial.workshop.path(out), ranks[0].process)
             had_file = os.path.exists(trial.workshop.path(out))
             disk.fill()
-            collect(ranks, 60)
+            collect(ranks, LONGEST)
             try:
                 trial.check_others(ranks, ranks[0], out)
                 if ranks[0].status() != 1 or "No space left" not in ranks[0].last_line():
@@ -224,6 +249,31 @@ def full_disk_of_checkpoints(trial, count):
     return f"{count} ranks"
 
 
+def full_disk_of_a_part(trial, count):
+    """One rank writes its part to a disk of its own, which is full: all name it, and the parts that were there stay."""
+    workshop, out, form, victim = trial.workshop, "run.volta", ("--sharded",), trial.rng.randrange(count)
+    ranks = trial.cluster.start(count, out, common=(*form, "--stop-at", str(SAVE_EVERY)))
+    collect(ranks, LONGEST)
+    end(ranks)
+    before = workshop.hash_of(out)
+    with SmallDisk(workshop.path(f"disk-{trial.rng.random()}"), 4 << 20) as disk:
+        shutil.copytree(workshop.path(out), disk.folder, dirs_exist_ok=True)
+        disk.fill()
+        alone = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" "$1" && shift && exec "$@"', disk.folder, out, workshop.voltac]
+        ranks = trial.cluster.start(count, out, programs={victim: alone}, common=form)
+        collect(ranks, LONGEST)
+        try:
+            trial.check_others(ranks, ranks[victim], out)
+            if ranks[victim].status() != 1 or "No space left" not in ranks[victim].last_line():
+                raise Failed(f"rank {victim} does not say that its disk is full: {ranks[victim].status()}, {ranks[victim].said()}")
+        finally:
+            end(ranks)
+    if workshop.hash_of(out) != before:
+        raise Failed(f"the checkpoint has changed: {workshop.hash_of(out)}")
+    trial.goes_on(count, out, form)
+    return f"rank {victim} of {count}"
+
+
 def full_disk_of_logs(trial, count):
     """What a rank has to say is lost, and no more than that: voltac launch itself tells who was killed, and begins again."""
     workshop, out = trial.workshop, "run.volta"
@@ -234,7 +284,7 @@ def full_disk_of_logs(trial, count):
         await_file(workshop.path(out), launch)
         with open(f"/proc/{launch.pid}/task/{launch.pid}/children", encoding="ascii") as file:
             os.kill(int(file.read().split()[0]), signal.SIGKILL)  # rank 0: the others have something to say
-        status = launch.wait(60)
+        status = launch.wait(LONGEST)
     if status != 0 or not trial.is_complete(out):
         raise Failed(f"exit status {status}: {workshop.said('launched')}")
     if "rank 0 of" not in workshop.said("launched"):
@@ -263,7 +313,7 @@ def ranks_that_differ(trial, count):
     for what, build, options in (("another version of the library", other_build(trial.workshop), []),
                                  ("another level of determinism", None, ["--level", "repeatable"]),
                                  ("other options of the trainer", None, ["--seed", "7"]), ("another model", None, ["--heads", "4"])):
-        ranks = trial.cluster.start(count, "run.volta", {victim: build} if build else {}, {victim: options})
+        ranks = trial.cluster.start(count, "run.volta", {victim: [build]} if build else {}, {victim: options})
         collect(ranks, TIMEOUT + SLACK)
         statuses, words = [rank.status() for rank in ranks], f"rank {victim} has {what} than rank 0"
         end(ranks)
@@ -291,7 +341,7 @@ def run_by_proxy(trial, count, out, flip, seconds):
 def flipped_bit(trial, count):
     """Somewhere in what two ranks send each other: it is found, or was of no matter."""
     out, found = "run.volta", 0
-    proxy, ranks, told = run_by_proxy(trial, count, out, None, 60)
+    proxy, ranks, told = run_by_proxy(trial, count, out, None, LONGEST)
     if any(rank.status() for rank in ranks) or not trial.is_complete(out):
         raise Failed("a proxy that flips nothing: " + told)
     counts = proxy.counts
@@ -311,7 +361,7 @@ def flipped_bit(trial, count):
     return f"{count} ranks, {found} of {FLIPS} named as damage"
 
 
-CASES = [lasts_less_than_the_timeout, full_disk_of_checkpoints, full_disk_of_logs, ranks_that_differ, flipped_bit]
+CASES = [lasts_less_than_the_timeout, ends_behind_a_cut_link, full_disk_of_checkpoints, full_disk_of_a_part, full_disk_of_logs, ranks_that_differ, flipped_bit]
 
 
 def arguments():
@@ -344,8 +394,7 @@ def main():
             for i, (name, case) in enumerate(cases):
                 if given.only not in name:
                     continue
-                if os.path.exists(workshop.path("run.volta")):
-                    os.remove(workshop.path("run.volta"))
+                workshop.remove("run.volta")
                 rng = random.Random(f"{given.seed} {turn} {name}")
                 try:
                     told = case(Trial(cluster, expected, seconds, rng), COUNTS[(turn + i) % 2])

@@ -4,7 +4,7 @@ which nobody was killed.
 
     kills.py VOLTAC [--kills N] [--seed N] [--seconds N]
 
-Runs have 2, 4 or 8 ranks, by local and by tcp, a checkpoint every few steps, and one to four kills each. --seconds ends the campaign before
+Runs have 2, 4 or 8 ranks, by local and by tcp, a checkpoint every few steps, in one file or a part for each rank, and one to four kills each. --seconds ends the campaign before
 its kills are done; the seed that the last line names goes on with the rest, since each run has a seed of its own, one above that of the run
 before.
 """
@@ -14,14 +14,15 @@ import os
 import random
 import re
 import signal
+import subprocess
 import sys
 import time
 
-from voltac_runs import GPT, Failed, Workshop
+from voltac_runs import GPT, LONGEST, Failed, Workshop
 
 STEPS, SAVE_EVERY = 100, 5
 HELD = 0.2  # seconds
-OUT = "run.volta"
+OUT = "run"
 
 
 def ranks_of(launch):
@@ -79,19 +80,18 @@ def run(workshop, seed, seconds, expected):
     """How many were killed."""
     rng = random.Random(seed)
     transport, ranks = rng.choice(["local", "tcp"]), rng.choice([2, 2, 4, 4, 8])
-    if os.path.exists(workshop.path(OUT)):
-        os.remove(workshop.path(OUT))
+    workshop.remove(OUT)
     command = [workshop.voltac, "launch", "-n", str(ranks), "--transport", transport, "--restarts", "9", "--",
-               *GPT.train(OUT, STEPS), "--save-every", str(SAVE_EVERY), "--threads", "1"]
+               *GPT.train(OUT, STEPS), "--save-every", str(SAVE_EVERY), "--threads", "1", *rng.choice([[], ["--sharded"]])]
     launch = workshop.start(command, "launched")
     moments = [rng.random() * seconds for _ in range(rng.randint(1, 4))]
     killed = kill_some(launch, moments, rng)
     try:
-        status = launch.wait(60)
-    except Exception:
+        status = launch.wait(LONGEST)
+    except subprocess.TimeoutExpired:
         launch.terminate()
         launch.wait()
-        raise Failed(f"no end within 60 s; killed were {killed}:\n{workshop.said('launched')}") from None
+        raise Failed(f"no end within {LONGEST} s; killed were {killed}:\n{workshop.said('launched')}") from None
     check(workshop, status, killed, expected)
     return len(killed)
 

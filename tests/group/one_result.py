@@ -64,7 +64,7 @@ class Local:
         address = workshop.path("meeting") if self.name == "local" else f"127.0.0.1:{20000 + os.getpid() % 10000}"
         ranks = [workshop.start([workshop.voltac, *call], f"said-{rank}", VOLTA_RANK=str(rank), VOLTA_RANKS=str(len(calls)),
                                 VOLTA_TRANSPORT=self.name, VOLTA_ADDRESS=address) for rank, call in enumerate(calls)]
-        statuses = [rank.wait() for rank in ranks]  # a rank that waits in vain ends by itself
+        statuses = [rank.wait() for rank in ranks]  # one that waits in vain ends by itself
         if any(statuses):
             raise Failed(f"exit statuses {statuses}\n" + "".join(workshop.said(f"said-{rank}") for rank in range(len(calls))))
 

@@ -3,6 +3,7 @@
 // A host reads its environment, which the engine does not: LIBRARY, or VOLTA_TEST_MPI_LIBRARY, is handed on
 // as address. The modes are the rows of kModes.
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -237,6 +238,35 @@ void one_hangs() {
         say("rank %u: %s", group->rank(), e.what());
     }
 }
+// A process that stops this one for 4 s, 0.3 s after something is written to what is returned.
+int begin_suspension() {
+    int told[2];
+    expect(::pipe(told) == 0, "a pipe");
+    const pid_t parent = ::getpid();
+    if (::fork() == 0) {
+        char byte;
+        ::close(told[1]);
+        if (::read(told[0], &byte, 1) == 1) {
+            ::usleep(300000);
+            ::kill(parent, SIGSTOP);
+            ::sleep(4);
+            ::kill(parent, SIGCONT);
+        }
+        std::_Exit(0);
+    }
+    ::close(told[0]);
+    return told[1];
+}
+// Two ranks: the first waits and is suspended for longer than the timeout. The other, which comes a second
+// later, is not late.
+void one_is_suspended() {
+    const int suspension = begin_suspension();
+    const GroupRef group = open(0, 2, 3);
+    if (group->rank() == 1) ::usleep(5500000);
+    if (group->rank() == 0) expect(::write(suspension, "", 1) == 1, "a pipe");
+    run_rounds(*group, 3);
+    say("rank %u of %u: well", group->rank(), group->size());
+}
 // Two ranks that expect of each other what neither sends: nobody is silent, so nobody is called so.
 void mismatch() {
     const GroupRef group = open(0, 2, 2);
@@ -271,11 +301,13 @@ struct Mode {
     void (*run)();
 };
 constexpr Mode kModes[] = {
-    {"exchange", exchange_all},     {"measure", measure},       {"two_groups", two_groups},
-    {"host", host_started},         {"other_size", other_size}, {"other_rank", other_rank},
-    {"refused", refused},           {"leaves", one_leaves},     {"dies", one_dies},
-    {"ends_early", one_ends_early}, {"unequal", unequal},       {"mismatch", mismatch},
-    {"hangs", one_hangs},
+    {"exchange", exchange_all}, {"measure", measure},
+    {"two_groups", two_groups}, {"host", host_started},
+    {"other_size", other_size}, {"other_rank", other_rank},
+    {"refused", refused},       {"leaves", one_leaves},
+    {"dies", one_dies},         {"ends_early", one_ends_early},
+    {"unequal", unequal},       {"mismatch", mismatch},
+    {"hangs", one_hangs},       {"suspended", one_is_suspended},
 };
 
 }  // namespace

@@ -98,6 +98,8 @@ ranks 4 dies $keep || true
 expect 3 '^rank [0-2] after [2-9] s: rank 3 has not answered for 2 s$'
 ranks 4 hangs $keep || true
 expect 3 '^rank [0-2]: rank 3 has not answered for 2 s$'
+ranks 2 suspended || bad "a rank that was suspended"
+expect 2 '^rank [01] of 2: well$'
 status=0
 ranks 4 ends_early $keep || status=$?
 [ $status -ne 124 ] || bad "waits in MPI_Finalize"

@@ -62,6 +62,14 @@ class Workshop:
     def path(self, name):
         return os.path.join(self.folder, name)
 
+    def remove(self, name):
+        """A file or a folder, if it is there."""
+        path = self.path(name)
+        if os.path.isdir(path):
+            shutil.rmtree(path)
+        elif os.path.exists(path):
+            os.remove(path)
+
     def start(self, command, said, **variables):
         """A process whose output and errors go to the file `said` of the folder."""
         with open(self.path(said), "wb") as file:
@@ -87,8 +95,8 @@ class Workshop:
         return text
 
     def hash_of(self, name):
-        """Of a checkpoint that is whole."""
-        self.call([self.voltac, "info", "--verify", name])
+        """Of a checkpoint that is whole: a file, or a folder of parts."""
+        self.call([self.voltac, "checkpoint", "verify", name] if os.path.isdir(self.path(name)) else [self.voltac, "info", "--verify", name])
         return self.call([self.voltac, "hash", name]).strip()
 
     def least_activations(self, subject):
