@@ -305,7 +305,8 @@ std::size_t ShardedStep::last_step_of(const Summed& tensor) const {
     return last;
 }
 
-// In the order in which rank 0's backward pass makes them: of another budget, another rank's plan has another one.
+// In the order in which rank 0's backward pass makes them: of another budget, another rank's plan has another
+// one.
 void ShardedStep::prepare_exchange() {
     std::pmr::memory_resource* const heap = context_.structures();
     const Plan& plan = shard_.program().plan();
