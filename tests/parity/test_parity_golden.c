@@ -81,7 +81,7 @@ static float step(int number) {
     make_batch(number, inputs, targets);
     CHECK(volta_tensor_wrap(context, VOLTA_I32, shape, 2, inputs, &input));
     CHECK(volta_tensor_wrap(context, VOLTA_I32, shape, 2, targets, &target));
-    volta_step_report report = {sizeof report, 0, 0, 0, 0};
+    volta_step_report report = VOLTA_STEP_REPORT_INIT;
     const volta_tensor* const list[] = {input};
     CHECK(volta_trainer_step(trainer, list, 1, target, &report));
     volta_tensor_release(target);
