@@ -25,7 +25,7 @@ GradientExchange::GradientExchange(Context& context, Collective& collective,
       local_(local),
       portions_(context.structures()),
       written_(context.structures()),
-      is_made_(parts.size(), context.structures()) {
+      is_made_(parts.size(), false, context.structures()) {
     portions_.reserve(parts.size());
     written_.reserve(parts.size());
     for (std::size_t i = 0; i < parts.size(); ++i) {
