@@ -257,7 +257,8 @@ def worker(job):
 
 def made_in_pass(context, trainer, batch, names):
     """For each of the tensors, behind which part of the forward and backward pass of a shard its gradient has been written, by the profiler;
-    those that no step of the plan is named after count as there at its end."""
+    running statistics, after which no step is named, are written in the forward pass and count as there from the beginning. A step that
+    writes two gradients is named after the first."""
     trainer.step(*batch)
     with context.profile() as profile:
         trainer.step(*batch)
@@ -270,7 +271,10 @@ def made_in_pass(context, trainer, batch, names):
         kind, _, name = event["node"].partition("/")
         if name and kind in ("gradient", "statistic") and begin <= event["begin_ns"] < end:
             last[name] = (event["end_ns"] - begin) / (end - begin)
-    return [last.get(name, 1.0) for name in names]
+    made = []
+    for name in names:
+        made.append(last[name] if name in last else 0.0 if is_statistic(name) else made[-1])
+    return made
 
 
 if __name__ == "__main__":
