@@ -220,6 +220,7 @@ void Collective::gather_shared(const Portion* portions, std::size_t count) {
             const Portion& portion = portions[p];
             if (portion.owner == group_->rank()) continue;
             const Range part = part_of(static_cast<long long>(portion.elements), kChunk, worker, workers);
+            if (part.begin == part.end) continue;
             std::memcpy(portion.data + part.begin, shared(portion, portion.owner) + part.begin,
                         static_cast<std::size_t>(part.end - part.begin) * sizeof(float));
         }

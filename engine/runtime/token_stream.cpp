@@ -1,5 +1,6 @@
 #include "engine/runtime/token_stream.h"
 
+#include <atomic>
 #include <cstring>
 
 #include "engine/base/error.h"
@@ -47,13 +48,17 @@ void TokenStream::start_epoch(std::uint64_t epoch) {
         slack < static_cast<std::uint64_t>(time_) ? slack : static_cast<std::uint64_t>(time_);
     // Row 1 of the purpose draws the offset, row 0 the shuffle.
     const RandomPlace place{seed_, step, Purpose::data_order, 0};
+    // No samples until the epoch is whole: a child that another thread forks on the way begins it anew.
+    cursor_ = samples_ = 0;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     offset_ = random_below(place, 0, 1, offsets);
-    samples_ = (count_ - 1 - offset_) / static_cast<std::uint64_t>(time_);
+    const std::uint64_t samples = (count_ - 1 - offset_) / static_cast<std::uint64_t>(time_);
     auto* order = static_cast<std::int32_t*>(order_.data());
-    for (std::uint64_t i = 0; i < samples_; ++i) order[i] = static_cast<std::int32_t>(i);
-    shuffle(place, order, samples_);
+    for (std::uint64_t i = 0; i < samples; ++i) order[i] = static_cast<std::int32_t>(i);
+    shuffle(place, order, samples);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     epoch_ = epoch;
-    cursor_ = 0;
+    samples_ = samples;
 }
 
 void TokenStream::set(std::uint64_t epoch, std::uint64_t cursor) {

@@ -34,6 +34,13 @@ constexpr uint64_t kShards = 4;
 
 // ---- Folders ----
 
+std::string path_in(const std::string& folder, const std::string& name) {
+    std::string path(folder);
+    path += '/';
+    path += name;
+    return path;
+}
+
 class Folder {
   public:
     Folder() {
@@ -59,7 +66,7 @@ class Folder {
     static void remove(const std::string& path) {
         chmod(path.c_str(), 0700);
         for (const std::string& name : names(path)) {
-            const std::string inner = path + "/" + name;
+            const std::string inner = path_in(path, name);
             if (unlink(inner.c_str()) != 0) remove(inner);
         }
         rmdir(path.c_str());
@@ -177,6 +184,7 @@ class Rank {
   private:
     void set_tokens() {
         std::vector<int32_t> tokens;
+        tokens.reserve(3000);
         for (int i = 0; i < 3000; ++i) tokens.push_back((i * 7 + i / 5) % kVocabulary);
         if (is_ok()) check(volta_trainer_set_tokens(trainer_, tokens.data(), tokens.size()));
     }
@@ -236,7 +244,7 @@ void save_steps(uint32_t ranks, int steps, const std::string& folder) {
 
 // Of one process, in one file.
 std::string whole_file(const Folder& folder, int steps) {
-    const std::string path = folder / "whole.volta";
+    std::string path = folder / "whole.volta";
     expect_ok(together(1, [&](Rank& rank, uint32_t) {
         rank.make_model();
         rank.make_trainer();
@@ -286,7 +294,7 @@ void test_parts_of_a_model(void**) {
         assert_int_equal(names.size(), count);  // and none of the save before
         size_t sum = 0, most = 0;
         for (const std::string& name : names) {
-            const size_t bytes = bytes_of(parts + "/" + name).size();
+            const size_t bytes = bytes_of(path_in(parts, name)).size();
             sum += bytes;
             most = std::max(most, bytes);
         }
@@ -316,7 +324,7 @@ void test_what_else_is_in_the_folder_stays(void**) {
               "left by a save that was killed");
     put_bytes(parts + "/volta-00112233445566778899aabbccddeeff-1-of-2.part.tmp-999999999-0", "and this");
     save_steps(2, 1, parts);
-    for (const char* name : others) assert_string_equal(bytes_of(parts + "/" + name).c_str(), "mine");
+    for (const char* name : others) assert_string_equal(bytes_of(path_in(parts, name)).c_str(), "mine");
     assert_int_equal(Folder::names(parts).size(), 5 + 3);
 }
 
@@ -329,7 +337,7 @@ void test_any_ranks_write_the_same_file(void**) {
         assert_int_equal(parts_in(parts).size(), ranks);
         assert_true(merged(parts, folder / "merged.volta") == whole);
         for (const std::string& name : parts_in(parts))
-            assert_true(ranks == 1 || bytes_of(parts + "/" + name).size() < whole.size() * 3 / 4);
+            assert_true(ranks == 1 || bytes_of(path_in(parts, name)).size() < whole.size() * 3 / 4);
     }
 }
 
@@ -437,7 +445,7 @@ void test_damage(void**) {
     const std::vector<std::string> names = parts_in(parts);
     assert_int_equal(opened(parts).status, VOLTA_OK);
     for (const std::string& name : names) {
-        const std::string path = parts + "/" + name, good = bytes_of(path);
+        const std::string path = path_in(parts, name), good = bytes_of(path);
         for (size_t at = 0; at < good.size(); at += good.size() / 7) {
             std::string bad = good;
             bad[at] = static_cast<char>(bad[at] ^ 16);
@@ -606,7 +614,8 @@ void test_a_full_disk(void**) {
     const std::string before = opened(parts).hash;
     const std::vector<std::string> names = Folder::names(parts);
     std::vector<size_t> sizes;
-    for (const std::string& name : names) sizes.push_back(bytes_of(parts + "/" + name).size());
+    sizes.reserve(names.size());
+    for (const std::string& name : names) sizes.push_back(bytes_of(path_in(parts, name)).size());
     const size_t most = *std::max_element(sizes.begin(), sizes.end());
     signal(SIGXFSZ, SIG_IGN);  // so that a write reports it
     rlimit unlimited;

@@ -186,7 +186,7 @@ void test_any_text(void**) {
         for (unsigned change = random() % 4; change > 0; --change) {
             const std::size_t at = random() % (text.size() + 1), cut = random() % 8;
             const std::string& word = words[random() % (sizeof words / sizeof words[0])];
-            text = text.substr(0, at) + word + text.substr(std::min(text.size(), at + cut));
+            text.replace(at, cut, word);
         }
         TestHeap heap;
         Failure failure;
