@@ -112,12 +112,26 @@ static int is_refused_or_works(struct world* w) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 }
 
+/* AddressSanitizer's own allocator may be locked by the other thread at the fork, for ever in the child
+ * (clang 14). */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define FORKS_ALONE 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define FORKS_ALONE 1
+#endif
+
 static void test_what_another_thread_computes_with_can_be_released(void** state) {
     struct world busy, idle;
     struct answers answers, expected;
     pthread_t thread;
     int i, refused = 0, worked = 0;
     (void)state;
+#ifdef FORKS_ALONE
+    skip();
+#endif
     make_world(&busy, 2);
     make_world(&idle, 2);
     stop_training = 0;
