@@ -1331,7 +1331,7 @@ typedef struct volta_step_report {
     float gradient_norm;  /* global, before clipping                             */
     double learning_rate; /* used in this step                                   */
     /* Of a group, else 0: seconds of the step in which this rank waited for others to be as far as it was, and in which
-     * gradients, states and parameters went between them. The rest it computed. */
+     * gradients and parameters went between them. The rest it computed. */
     double wait_seconds, exchange_seconds;
 } volta_step_report;
 #define VOLTA_STEP_REPORT_INIT {sizeof(volta_step_report), 0, 0, 0, 0, 0, 0}

@@ -1,11 +1,9 @@
 #include "engine/base/side_thread.h"
 
-#include <signal.h>
 #include <unistd.h>
 
-#include <cstring>
-
 #include "engine/base/error.h"
+#include "engine/base/quiet_thread.h"
 
 namespace volta {
 
@@ -15,24 +13,9 @@ constexpr std::size_t kStackBytes = std::size_t{256} << 10;
 
 }  // namespace
 
-// All signals stay with the host's threads: they are blocked while the thread is created, which inherits
-// that.
 SideThread::SideThread() : process_(::getpid()) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_attr_t attributes;
-    int error = pthread_attr_init(&attributes);
-    if (error == 0) {
-        pthread_attr_setstacksize(&attributes, kStackBytes);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        error = pthread_create(&thread_, &attributes, main, this);
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        pthread_attr_destroy(&attributes);
-    }
+    const int error = start_quiet_thread(thread_, kStackBytes, main, this, "volta-side");
     if (error != 0) fail(VOLTA_OUT_OF_MEMORY, "cannot create a thread: error %d of the system", error);
-#if defined(__linux__)
-    pthread_setname_np(thread_, "volta-side");
-#endif
 }
 
 bool SideThread::is_forked() const noexcept { return process_ != ::getpid(); }

@@ -6,7 +6,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -24,6 +23,7 @@
 #include "engine/base/fork_mark.h"
 #include "engine/base/fp_environment.h"
 #include "engine/base/memory.h"
+#include "engine/base/quiet_thread.h"
 
 namespace volta {
 namespace {
@@ -312,24 +312,10 @@ struct ThreadPool::State {
     void stop() noexcept;
 };
 
-// All signals stay with the host's threads: they are blocked while the thread is created, which inherits
-// that.
 int ThreadPool::State::start_thread(Worker& worker) noexcept {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_attr_t attributes;
-    if (const int error = pthread_attr_init(&attributes)) return error;
-    pthread_attr_setstacksize(&attributes, kStackBytes);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int error = pthread_create(&worker.thread, &attributes, thread_main, &worker);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    pthread_attr_destroy(&attributes);
-#if defined(__linux__)
-    char name[16];
+    char name[24];
     std::snprintf(name, sizeof name, "volta-%d", worker.index);
-    if (error == 0) pthread_setname_np(worker.thread, name);
-#endif
-    return error;
+    return start_quiet_thread(worker.thread, kStackBytes, thread_main, &worker, name);
 }
 
 void ThreadPool::State::stop() noexcept {

@@ -190,6 +190,15 @@ def await_file(path, process):
         time.sleep(0.002)
 
 
+def require_complete(trial, ranks, out, how):
+    """All end by themselves, as if the link had never been cut."""
+    collect(ranks, LONGEST)
+    statuses = [rank.status() for rank in ranks]
+    end(ranks)
+    if any(status != 0 for status in statuses) or not trial.is_complete(out):
+        raise Failed(f"{how} for {OUTAGE} s: {statuses}:\n" + "".join(rank.said() for rank in ranks))
+
+
 def lasts_less_than_the_timeout(trial, count):
     """A link that is cut for a while costs nothing but that while."""
     out, victim, how = "run.volta", trial.rng.randrange(count), trial.rng.choice(list(Network.CUTS))
@@ -198,11 +207,7 @@ def lasts_less_than_the_timeout(trial, count):
     trial.network.cut(victim, how)
     time.sleep(OUTAGE)
     trial.network.mend(victim, how)
-    collect(ranks, LONGEST)
-    statuses = [rank.status() for rank in ranks]
-    end(ranks)
-    if any(status != 0 for status in statuses) or not trial.is_complete(out):
-        raise Failed(f"{how} for {OUTAGE} s: {statuses}:\n" + "".join(rank.said() for rank in ranks))
+    require_complete(trial, ranks, out, how)
     return f"rank {victim} of {count}: {how}"
 
 
@@ -216,11 +221,7 @@ def ends_behind_a_cut_link(trial, count):
     ranks[0].process.send_signal(signal.SIGCONT)
     time.sleep(OUTAGE)
     trial.network.mend(0, how)
-    collect(ranks, LONGEST)
-    statuses = [rank.status() for rank in ranks]
-    end(ranks)
-    if any(status != 0 for status in statuses) or not trial.is_complete(out):
-        raise Failed(f"{how} for {OUTAGE} s: {statuses}:\n" + "".join(rank.said() for rank in ranks))
+    require_complete(trial, ranks, out, how)
     return f"{count} ranks, {how}"
 
 

@@ -1184,9 +1184,9 @@ type StepReport struct {
 	GradientNorm float32
 	// used in this step
 	LearningRate float64
-	// Of a group, else 0: seconds of the step in which this rank waited for others to be as far as it was, and in which gradients, states and parameters went between them. The rest it computed.
+	// Of a group, else 0: seconds of the step in which this rank waited for others to be as far as it was, and in which gradients and parameters went between them. The rest it computed.
 	WaitSeconds float64
-	// Of a group, else 0: seconds of the step in which this rank waited for others to be as far as it was, and in which gradients, states and parameters went between them. The rest it computed.
+	// Of a group, else 0: seconds of the step in which this rank waited for others to be as far as it was, and in which gradients and parameters went between them. The rest it computed.
 	ExchangeSeconds float64
 }
 

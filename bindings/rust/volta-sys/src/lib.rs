@@ -1285,9 +1285,9 @@ pub struct volta_step_report {
     pub gradient_norm: f32,
     /// used in this step
     pub learning_rate: f64,
-    /// Of a group, else 0: seconds of the step in which this rank waited for others to be as far as it was, and in which gradients, states and parameters went between them. The rest it computed.
+    /// Of a group, else 0: seconds of the step in which this rank waited for others to be as far as it was, and in which gradients and parameters went between them. The rest it computed.
     pub wait_seconds: f64,
-    /// Of a group, else 0: seconds of the step in which this rank waited for others to be as far as it was, and in which gradients, states and parameters went between them. The rest it computed.
+    /// Of a group, else 0: seconds of the step in which this rank waited for others to be as far as it was, and in which gradients and parameters went between them. The rest it computed.
     pub exchange_seconds: f64,
 }
 impl Default for volta_step_report {
