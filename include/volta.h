@@ -146,6 +146,12 @@ enum {
 /* One part of some work; index is below the work's count. Of the library. */
 typedef void (*volta_part)(void *part_user, uint32_t index);
 
+typedef int32_t volta_step_order;
+enum {
+    VOLTA_STEP_ORDER_GRAPH = 0, /* as the graph has it: what one step writes the next one often reads         */
+    VOLTA_STEP_ORDER_MEMORY = 1 /* the one that needs less memory, where another than the graph's does         */
+};
+
 typedef struct volta_context_options {
     size_t struct_size;               /* bytes: sizeof(volta_context_options)                         */
     const volta_allocator *allocator; /* copied; its functions are used until release. NULL: the C heap */
@@ -179,16 +185,17 @@ typedef struct volta_context_options {
      * NULL: threads of the context's own */
     void (*parallel_for)(void *user, uint32_t count, volta_part part, void *part_user);
     void *parallel_user;              /* passed to parallel_for                                       */
+    volta_step_order step_order;      /* of every plan; results keep every bit                        */
 } volta_context_options;
 #define VOLTA_CONTEXT_OPTIONS_INIT \
-    {sizeof(volta_context_options), NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0, 0, NULL, NULL}
+    {sizeof(volta_context_options), NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0, 0, NULL, NULL, 0}
 
 /* Owns:   *out_context, ended by volta_context_release.
  * Cost:   starts thread_count - 1 threads, which sleep but for 60 microseconds after a call; none with a parallel_for.
  * Keeps:  nothing of tuning_folder but a copy. A tuning file that cannot be used (damaged, of another processor
  *         or contract) is ignored with one line of the log that says why; it is never an error.
- * Errors: INVALID_ARGUMENT  an unknown level, precision, isa, flag or device, VOLTA_STRICT with a precision other
- *                           than FP32, too many threads, an empty folder
+ * Errors: INVALID_ARGUMENT  an unknown level, precision, isa, step_order, flag or device, VOLTA_STRICT with a precision
+ *                           other than FP32, too many threads, an empty folder
  *         UNSUPPORTED       an isa that this processor does not have; a precision that the device does not have; a
  *                           device of CUDA without the CUDA module, a driver (12.0 or newer) or a device. Nothing
  *                           else is used in its place
@@ -1179,17 +1186,18 @@ typedef volta_status (*volta_exchange)(void *user, uint32_t peer, const void *se
 typedef struct volta_group_options {
     size_t struct_size;
     const char *transport;   /* "local": processes of one machine; "tcp": of several; "mpi": those that an MPI library
-                                has started; "host": exchange. NULL: "local"                                            */
-    const char *address;     /* local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens; mpi: the
-                                library's file, or "openmpi" or "mpich", NULL: what is found; host: NULL                */
+                                has started; "nccl": of several, from device to device; "host": exchange. NULL: "local" */
+    const char *address;     /* local: a folder that all of them may write; tcp, nccl: HOST:PORT where rank 0 listens; mpi:
+                                the library's file, or "openmpi" or "mpich", NULL: what is found; host: NULL            */
     uint32_t rank;           /* of this process: 0 .. size - 1                                                          */
     uint32_t size;           /* processes, each with a rank of its own; a power of two. 0: 1; mpi: as many as it says, and
                                 rank is what it says                                                                    */
     double timeout;          /* seconds after which a rank that does not answer is given up; 0: 30                      */
     volta_exchange exchange; /* host: the transport                                                                     */
     void *user;              /* handed to exchange                                                                      */
+    const char *library;     /* nccl: its file; NULL: libnccl.so.2                                                      */
 } volta_group_options;
-#define VOLTA_GROUP_OPTIONS_INIT {sizeof(volta_group_options), NULL, NULL, 0, 0, 0, NULL, NULL}
+#define VOLTA_GROUP_OPTIONS_INIT {sizeof(volta_group_options), NULL, NULL, 0, 0, 0, NULL, NULL, NULL}
 
 /* Joins the group: returns when all ranks have. A trainer that is given the group (volta_trainer_options.group) makes its
  * steps with the trainers of the other ranks, each of which computes its part of every batch. docs/distributed.md.
@@ -1197,7 +1205,7 @@ typedef struct volta_group_options {
  *         to be sent; a trainer's bill counts its own, which does not come from the host's allocator.
  * Thread: one trainer of a group at a time. Over tcp and mpi it sends by a thread of its own; with parallel_for it has none.
  * Errors: IO_ERROR          a rank did not come within timeout, or has ended; the text names it
- *         UNSUPPORTED       mpi, and no library of MPI can be opened
+ *         UNSUPPORTED       mpi or nccl, and no library of it can be opened; nccl, and the context has no device
  *         INVALID_ARGUMENT  a size that is no power of two, a rank that is not below it, a transport that does not exist */
 VOLTA_API volta_status volta_group_create(volta_context *context, const volta_group_options *options,
                                           volta_group **out_group);
@@ -1272,7 +1280,8 @@ typedef struct volta_trainer_options {
      * without them. On a processor only. NULL: in memory. Copied. */
     const char *state_folder;
     /* 1: a parameter is updated as soon as its gradient is complete, which then needs no memory; there is no
-     * volta_trainer_gradient. Needs one micro-batch and no clip_norm. A step that fails or is not finite has changed
+     * volta_trainer_gradient. Needs one micro-batch. With clip_norm a step computes its gradients twice, first for their
+     * norm. A step that fails or is not finite has changed
      * some parameters: every later call fails so, go on from a checkpoint. */
     int32_t update_in_backward;
     /* A power of two that divides micro_batches: a step's batch is so many equal parts, whose gradients and losses are each
@@ -1322,6 +1331,26 @@ typedef struct volta_training_cost {
 VOLTA_API volta_status volta_trainer_estimate(volta_model *model, const volta_trainer_options *options,
                                               const volta_machine_speed *speed, volta_bill *bill,
                                               volta_training_cost *cost);
+
+typedef int32_t volta_plan_part;
+enum { VOLTA_PLAN_FORWARD = 0, VOLTA_PLAN_BACKWARD = 1, VOLTA_PLAN_UPDATE = 2 };
+
+/* A step of a trainer's plan, as volta_trainer_estimate_steps tells it. */
+typedef struct volta_plan_step {
+    size_t struct_size;    /* out: the library's sizeof(volta_plan_step)                              */
+    const char *operation; /* the operator's name                                                     */
+    uint64_t alive;        /* bytes of activations that hold something while it runs                  */
+    volta_plan_part part;
+} volta_plan_step;
+typedef void (*volta_plan_visit)(void *user, const volta_plan_step *step);
+
+/* Tells the steps of the plan that volta_trainer_create would make for one micro-batch and its update, in their order;
+ * with shards, of the plan that computes one.
+ * Lends:  what visit is given, until it returns.
+ * Cost:   as volta_trainer_estimate.
+ * Errors: as volta_trainer_estimate; CANCELLED where visit threw an exception */
+VOLTA_API volta_status volta_trainer_estimate_steps(volta_model *model, const volta_trainer_options *options,
+                                                    volta_plan_visit visit, void *user);
 
 /* What a step reports. */
 typedef struct volta_step_report {

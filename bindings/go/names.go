@@ -12,6 +12,7 @@ type (
 	Isa             = sys.Isa
 	LogLevel        = sys.LogLevel
 	MemoryKind      = sys.MemoryKind
+	StepOrder       = sys.StepOrder
 	Dtype           = sys.Dtype
 	InitKind        = sys.InitKind
 	TokenizerFormat = sys.TokenizerFormat
@@ -25,6 +26,7 @@ type (
 	Optimizer       = sys.Optimizer
 	Schedule        = sys.Schedule
 	NonfinitePolicy = sys.NonfinitePolicy
+	PlanPart        = sys.PlanPart
 	TapeMode        = sys.TapeMode
 	StopReason      = sys.StopReason
 	ProfileKind     = sys.ProfileKind
@@ -103,6 +105,8 @@ const (
 	MemoryStructure        = sys.MemoryStructure
 	MemoryTensor           = sys.MemoryTensor
 	ContextNoJit           = sys.ContextNoJit
+	StepOrderGraph         = sys.StepOrderGraph
+	StepOrderMemory        = sys.StepOrderMemory
 	F32                    = sys.F32
 	I32                    = sys.I32
 	Bf16                   = sys.Bf16
@@ -156,6 +160,9 @@ const (
 	ScheduleCosine         = sys.ScheduleCosine
 	NonfiniteStop          = sys.NonfiniteStop
 	NonfiniteLog           = sys.NonfiniteLog
+	PlanForward            = sys.PlanForward
+	PlanBackward           = sys.PlanBackward
+	PlanUpdate             = sys.PlanUpdate
 	TapeEager              = sys.TapeEager
 	TapeLazy               = sys.TapeLazy
 	TapeOneSegment         = sys.TapeOneSegment

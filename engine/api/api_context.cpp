@@ -98,6 +98,9 @@ volta_status volta_context_create(const volta_context_options* options, volta_co
         inner.device = given.device;
         inner.host_budget = given.host_budget;
         inner.device_budget = given.device_budget;
+        require(given.step_order >= VOLTA_STEP_ORDER_GRAPH && given.step_order <= VOLTA_STEP_ORDER_MEMORY,
+                "step_order is %d, it must be 0 or 1", given.step_order);
+        inner.step_order = static_cast<StepOrder>(given.step_order);
         *out_context = reinterpret_cast<volta_context*>(Context::create(inner));
     });
 }

@@ -4,6 +4,7 @@
 #include "engine/api/guard.h"
 #include "engine/api/handles.h"
 #include "engine/api/options.h"
+#include "engine/base/host_call.h"
 #include "engine/runtime/training_plan.h"
 
 using namespace volta;
@@ -140,6 +141,18 @@ volta_status volta_trainer_resume(volta_model* model, const volta_trainer_option
     });
 }
 
+namespace {
+
+// The options of a trainer that is not made.
+TrainerOptions read_estimate(const volta_model& model, const volta_trainer_options& given) {
+    TrainerOptions wanted = read_trainer_options(given, *model.model, model.context->structures());
+    wanted.group = group_of(given, model.context);
+    require_group_fits(wanted);
+    return wanted;
+}
+
+}  // namespace
+
 volta_status volta_trainer_estimate(volta_model* model, const volta_trainer_options* options,
                                     const volta_machine_speed* speed, volta_bill* bill,
                                     volta_training_cost* cost) {
@@ -160,9 +173,7 @@ volta_status volta_trainer_estimate(volta_model* model, const volta_trainer_opti
                     "speed has %g GFLOP/s and %g GB/s: volta_measure_machine fills it", measured.fma_gflops,
                     measured.stream_gb_s);
         }
-        TrainerOptions wanted = read_trainer_options(given, *model->model, context->structures());
-        wanted.group = group_of(given, context);
-        require_group_fits(wanted);
+        const TrainerOptions wanted = read_estimate(*model, given);
         volta_bill needed = {};
         TrainingCost found;
         estimate_training(*context, *model->model, wanted, needed, speed != nullptr ? &measured : nullptr,
@@ -174,6 +185,24 @@ volta_status volta_trainer_estimate(volta_model* model, const volta_trainer_opti
         costs.seconds = found.seconds;
         costs.smallest_activations = found.smallest_activations;
         write(needed, costs);
+    });
+}
+
+volta_status volta_trainer_estimate_steps(volta_model* model, const volta_trainer_options* options,
+                                          volta_plan_visit visit, void* user) {
+    return guarded([&] {
+        require(model != nullptr, "model is NULL");
+        require(visit != nullptr, "visit is NULL");
+        const TrainerOptions wanted = read_estimate(*model, read_options(options));
+        for (const PlanStep& step : plan_steps(*model->context, *model->model, wanted)) {
+            volta_plan_step out = {};
+            out.struct_size = sizeof out;
+            out.operation = step.operation;
+            out.alive = step.alive;
+            out.part = static_cast<volta_plan_part>(step.part);
+            if (const HostException thrown = call_host([&] { visit(user, &out); }))
+                fail_thrown(HostFunction::visit, thrown);
+        }
     });
 }
 

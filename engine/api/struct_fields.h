@@ -11,7 +11,7 @@ VOLTA_FIELDS(volta_context_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(alloca
              VOLTA_FIELD(log_user), VOLTA_FIELD(thread_count), VOLTA_FIELD(level), VOLTA_FIELD(isa),
              VOLTA_FIELD(flags), VOLTA_FIELD(tuning_folder), VOLTA_FIELD(device), VOLTA_FIELD(kernel_folder),
              VOLTA_FIELD(host_budget), VOLTA_FIELD(device_budget), VOLTA_FIELD(precision),
-             VOLTA_FIELD(parallel_for), VOLTA_FIELD(parallel_user));
+             VOLTA_FIELD(parallel_for), VOLTA_FIELD(parallel_user), VOLTA_FIELD(step_order));
 VOLTA_FIELDS(volta_stop_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(cancel), VOLTA_FIELD(should_stop),
              VOLTA_FIELD(user), VOLTA_FIELD(max_seconds));
 VOLTA_FIELDS(volta_context_info, VOLTA_FIELD(struct_size), VOLTA_FIELD(isa), VOLTA_FIELD(thread_count),
@@ -81,7 +81,7 @@ VOLTA_FIELDS(volta_trainer_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(input_
              VOLTA_FIELD(update_in_backward), VOLTA_FIELD(shards), VOLTA_FIELD(group));
 VOLTA_FIELDS(volta_group_options, VOLTA_FIELD(struct_size), VOLTA_FIELD(transport), VOLTA_FIELD(address),
              VOLTA_FIELD(rank), VOLTA_FIELD(size), VOLTA_FIELD(timeout), VOLTA_FIELD(exchange),
-             VOLTA_FIELD(user));
+             VOLTA_FIELD(user), VOLTA_FIELD(library));
 VOLTA_FIELDS(volta_training_cost, VOLTA_FIELD(struct_size), VOLTA_FIELD(operations),
              VOLTA_FIELD(repeated_operations), VOLTA_FIELD(bytes), VOLTA_FIELD(seconds),
              VOLTA_FIELD(smallest_activations));

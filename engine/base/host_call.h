@@ -20,6 +20,7 @@ enum class HostFunction {
     should_stop,
     function,
     exchange,
+    visit,
     count
 };
 
@@ -38,6 +39,7 @@ inline constexpr HostFunctionRow kHostFunctions[] = {
     {"should_stop", VOLTA_CANCELLED},
     {"function", VOLTA_CANCELLED},  // of volta_compile
     {"exchange", VOLTA_IO_ERROR},   // of a group: what it had to bring is not there
+    {"visit", VOLTA_CANCELLED},     // of volta_trainer_estimate_steps
 };
 static_assert(sizeof kHostFunctions / sizeof kHostFunctions[0] == static_cast<int>(HostFunction::count),
               "a row for each function");

@@ -41,6 +41,10 @@ struct InputLimit {
     std::int32_t low, high;  // inclusive
 };
 
+// Which of the orders that a graph allows: its own, or the one that needs less memory, where one is found that
+// does.
+enum class StepOrder : std::uint8_t { graph, memory };
+
 struct PlanBill {  // bytes by class; workspace is the backend's and is added by the gateway
     std::uint64_t parameters, gradients, optimizer_state, activations, inputs, outputs, constants;
 };
@@ -51,6 +55,7 @@ struct PlanOptions {
     // A parameter changes as soon as its gradient is complete and nobody reads it any more. Needs one
     // micro-batch, and updates that wait for nothing else.
     bool update_in_backward = false;
+    StepOrder order = StepOrder::graph;
     // Results that stay readable after the run in regions of their own (kind gradient): by graph output name
     // prefix "gradient/". All other graph outputs become regions of kind output.
 };

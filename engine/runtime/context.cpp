@@ -33,7 +33,8 @@ Context::Context(const ContextOptions& options)
     : heap_(options.allocator),
       log_(options.log),
       isa_(choose_isa(options)),
-      arithmetic_(options.arithmetic) {
+      arithmetic_(options.arithmetic),
+      step_order_(options.step_order) {
     std::pmr::memory_resource* heap = heap_.structures();
     pool_ = make_on<ThreadPool>(heap, choose_threads(options.thread_count), heap, options.parallel_for);
     code_ = make_on<jit::CodeArena>(heap, heap, options.refuse_jit);

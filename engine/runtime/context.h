@@ -32,6 +32,7 @@ struct ContextOptions {
     std::uint64_t host_budget = 0, device_budget = 0;  // bytes that plans may hold; 0: what there is
     const char* kernel_folder = nullptr;  // where a device's compiled kernels are kept; NULL: nowhere
     Arithmetic arithmetic;
+    StepOrder step_order = StepOrder::graph;  // of every plan
 };
 
 class Context final {
@@ -51,6 +52,7 @@ class Context final {
     PlanCache& plans() noexcept { return *plans_; }
     Isa isa() const noexcept { return isa_; }
     Arithmetic arithmetic() const noexcept { return arithmetic_; }
+    StepOrder step_order() const noexcept { return step_order_; }
     const Log& log() const noexcept { return log_; }
     // Whether the host wants the call that runs to end.
     const Stop& stop() const noexcept { return stop_; }
@@ -77,6 +79,7 @@ class Context final {
     Stop stop_;
     Isa isa_;
     Arithmetic arithmetic_;
+    StepOrder step_order_;
     HeapPtr<ThreadPool> pool_;
     HeapPtr<jit::CodeArena> code_;
     HeapPtr<PlanCache> plans_;

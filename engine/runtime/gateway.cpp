@@ -245,6 +245,7 @@ PlanOptions PlanCache::plan_options(const PrepareOptions& options) const {
     plan.micro_batches = options.micro_batches;
     plan.arithmetic = context_.arithmetic();
     plan.update_in_backward = options.update_in_backward;
+    plan.order = context_.step_order();
     return plan;
 }
 

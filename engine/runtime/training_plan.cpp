@@ -6,6 +6,7 @@
 #include "engine/base/error.h"
 #include "engine/graph/cost.h"
 #include "engine/graph/step_input.h"
+#include "engine/plan/live_bytes.h"
 #include "engine/runtime/activation_budget.h"
 #include "engine/runtime/packed_graph.h"
 #include "engine/runtime/sharded_step.h"
@@ -191,6 +192,40 @@ void estimate_training(Context& context, const Model& model, const TrainerOption
     cost->bytes = bytes_of(program, options);
     cost->smallest_activations = least_activations(context, graph, fastest);
     if (speed != nullptr) cost->seconds = seconds_of(program, options, *speed);
+}
+
+namespace {
+
+// Which nodes of a plan depend on the gradient of its loss.
+std::pmr::vector<bool> gradient_nodes(const Graph& graph, std::pmr::memory_resource* heap) {
+    std::pmr::vector<bool> depends(graph.nodes.size(), false, heap);
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+        const Node& node = graph.nodes[n];
+        depends[n] = node.op == Op::input && node.name == name_of(StepInput::gradient_scale);
+        for (const ValueId input : node.inputs)
+            if (depends[static_cast<std::size_t>(graph.value(input).producer)]) depends[n] = true;
+    }
+    return depends;
+}
+
+}  // namespace
+
+std::pmr::vector<PlanStep> plan_steps(Context& context, const Model& model, const TrainerOptions& options) {
+    std::pmr::memory_resource* heap = context.structures();
+    const Plan& plan = prepare_training(context, model, options).plan();
+    const std::pmr::vector<std::uint64_t> alive = live_bytes(plan, heap);
+    const std::pmr::vector<bool> of_gradient = gradient_nodes(plan.graph, heap);
+    std::pmr::vector<PlanStep> steps(heap);
+    steps.reserve(plan.steps.size());
+    PlanPart part = PlanPart::forward;
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+        if (plan.steps[i].phase == Phase::update)
+            part = PlanPart::update;
+        else if (of_gradient[static_cast<std::size_t>(plan.steps[i].node)])
+            part = std::max(part, PlanPart::backward);
+        steps.push_back({op_row(plan.graph.node(plan.steps[i].node).op).name, alive[i], part});
+    }
+    return steps;
 }
 
 }  // namespace volta

@@ -27,4 +27,14 @@ struct TrainingCost {
 void estimate_training(Context& context, const Model& model, const TrainerOptions& options, volta_bill& bill,
                        const volta_machine_speed* speed, TrainingCost* cost);
 
+// A step of a training plan, for those who draw it.
+enum class PlanPart : std::uint8_t { forward, backward, update };
+struct PlanStep {
+    const char* operation;
+    std::uint64_t alive;  // bytes of the arena that hold something while it runs
+    PlanPart part;
+};
+// The steps of the plan that a trainer would make, in order; with shards, of the plan that computes one.
+std::pmr::vector<PlanStep> plan_steps(Context& context, const Model& model, const TrainerOptions& options);
+
 }  // namespace volta

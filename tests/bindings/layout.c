@@ -44,6 +44,8 @@ int main(void) {
            sizeof(((volta_context_options *)0)->parallel_for));
     printf("volta_context_options.parallel_user %zu %zu\n", offsetof(volta_context_options, parallel_user),
            sizeof(((volta_context_options *)0)->parallel_user));
+    printf("volta_context_options.step_order %zu %zu\n", offsetof(volta_context_options, step_order),
+           sizeof(((volta_context_options *)0)->step_order));
     printf("volta_context_info %zu\n", sizeof(volta_context_info));
     printf("volta_context_info.struct_size %zu %zu\n", offsetof(volta_context_info, struct_size),
            sizeof(((volta_context_info *)0)->struct_size));
@@ -438,6 +440,8 @@ int main(void) {
            sizeof(((volta_group_options *)0)->exchange));
     printf("volta_group_options.user %zu %zu\n", offsetof(volta_group_options, user),
            sizeof(((volta_group_options *)0)->user));
+    printf("volta_group_options.library %zu %zu\n", offsetof(volta_group_options, library),
+           sizeof(((volta_group_options *)0)->library));
     printf("volta_trainer_options %zu\n", sizeof(volta_trainer_options));
     printf("volta_trainer_options.struct_size %zu %zu\n", offsetof(volta_trainer_options, struct_size),
            sizeof(((volta_trainer_options *)0)->struct_size));
@@ -520,6 +524,15 @@ int main(void) {
            sizeof(((volta_training_cost *)0)->seconds));
     printf("volta_training_cost.smallest_activations %zu %zu\n", offsetof(volta_training_cost, smallest_activations),
            sizeof(((volta_training_cost *)0)->smallest_activations));
+    printf("volta_plan_step %zu\n", sizeof(volta_plan_step));
+    printf("volta_plan_step.struct_size %zu %zu\n", offsetof(volta_plan_step, struct_size),
+           sizeof(((volta_plan_step *)0)->struct_size));
+    printf("volta_plan_step.operation %zu %zu\n", offsetof(volta_plan_step, operation),
+           sizeof(((volta_plan_step *)0)->operation));
+    printf("volta_plan_step.alive %zu %zu\n", offsetof(volta_plan_step, alive),
+           sizeof(((volta_plan_step *)0)->alive));
+    printf("volta_plan_step.part %zu %zu\n", offsetof(volta_plan_step, part),
+           sizeof(((volta_plan_step *)0)->part));
     printf("volta_step_report %zu\n", sizeof(volta_step_report));
     printf("volta_step_report.struct_size %zu %zu\n", offsetof(volta_step_report, struct_size),
            sizeof(((volta_step_report *)0)->struct_size));

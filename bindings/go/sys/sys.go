@@ -119,6 +119,16 @@ const (
 	ContextNoJit = 1
 )
 
+// StepOrder is volta_step_order.
+type StepOrder int32
+
+const (
+	// as the graph has it: what one step writes the next one often reads
+	StepOrderGraph StepOrder = 0
+	// the one that needs less memory, where another than the graph's does
+	StepOrderMemory StepOrder = 1
+)
+
 // Dtype is volta_dtype.
 type Dtype int32
 
@@ -309,6 +319,15 @@ const (
 	NonfiniteStop NonfinitePolicy = 0
 	// log, go on
 	NonfiniteLog NonfinitePolicy = 1
+)
+
+// PlanPart is volta_plan_part.
+type PlanPart int32
+
+const (
+	PlanForward  PlanPart = 0
+	PlanBackward PlanPart = 1
+	PlanUpdate   PlanPart = 2
 )
 
 // TapeMode is volta_tape_mode.
@@ -584,6 +603,8 @@ type ContextOptions struct {
 	ParallelFor unsafe.Pointer
 	// passed to parallel_for
 	ParallelUser unsafe.Pointer
+	// of every plan; results keep every bit
+	StepOrder StepOrder
 }
 
 // ContextInfo is volta_context_info.
@@ -1071,9 +1092,9 @@ type SessionOptions struct {
 // GroupOptions is volta_group_options.
 type GroupOptions struct {
 	StructSize uint
-	// "local": processes of one machine; "tcp": of several; "mpi": those that an MPI library has started; "host": exchange. NULL: "local"
+	// "local": processes of one machine; "tcp": of several; "mpi": those that an MPI library has started; "nccl": of several, from device to device; "host": exchange. NULL: "local"
 	Transport *byte
-	// local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens; mpi: the library's file, or "openmpi" or "mpich", NULL: what is found; host: NULL
+	// local: a folder that all of them may write; tcp, nccl: HOST:PORT where rank 0 listens; mpi: the library's file, or "openmpi" or "mpich", NULL: what is found; host: NULL
 	Address *byte
 	// of this process: 0 .. size - 1
 	Rank uint32
@@ -1085,6 +1106,8 @@ type GroupOptions struct {
 	Exchange unsafe.Pointer
 	// handed to exchange
 	User unsafe.Pointer
+	// nccl: its file; NULL: libnccl.so.2
+	Library *byte
 }
 
 // TrainerOptions is volta_trainer_options.
@@ -1145,7 +1168,7 @@ type TrainerOptions struct {
 	ActivationBudget uint64
 	// A folder on a disk: moments lie in a file there that has no name, mapped, rather than in memory, and the bill is without them. On a processor only. NULL: in memory. Copied.
 	StateFolder *byte
-	// 1: a parameter is updated as soon as its gradient is complete, which then needs no memory; there is no volta_trainer_gradient. Needs one micro-batch and no clip_norm. A step that fails or is not finite has changed some parameters: every later call fails so, go on from a checkpoint.
+	// 1: a parameter is updated as soon as its gradient is complete, which then needs no memory; there is no volta_trainer_gradient. Needs one micro-batch. With clip_norm a step computes its gradients twice, first for their norm. A step that fails or is not finite has changed some parameters: every later call fails so, go on from a checkpoint.
 	UpdateInBackward int32
 	// A power of two that divides micro_batches: a step's batch is so many equal parts, whose gradients and losses are each computed complete and added as a tree. Unlike the fields above part of what is computed, and of a checkpoint. Who computes a shard is not: one process or a group of up to so many ranks, with the same bits. 0: 1.
 	Shards uint64
@@ -1169,6 +1192,19 @@ type TrainingCost struct {
 	Seconds float64
 	// the least activation_budget that works
 	SmallestActivations uint64
+}
+
+// PlanStep is volta_plan_step.
+//
+// A step of a trainer's plan, as volta_trainer_estimate_steps tells it.
+type PlanStep struct {
+	// out: the library's sizeof(volta_plan_step)
+	StructSize uint
+	// the operator's name
+	Operation *byte
+	// bytes of activations that hold something while it runs
+	Alive uint64
+	Part  PlanPart
 }
 
 // StepReport is volta_step_report.
@@ -1764,8 +1800,8 @@ func LastStatus() Status {
 // Keeps: nothing of tuning_folder but a copy. A tuning file that cannot be used (damaged, of another processor
 // or contract) is ignored with one line of the log that says why; it is never an error.
 //
-// Errors: INVALID_ARGUMENT  an unknown level, precision, isa, flag or device, VOLTA_STRICT with a precision other
-// than FP32, too many threads, an empty folder
+// Errors: INVALID_ARGUMENT  an unknown level, precision, isa, step_order, flag or device, VOLTA_STRICT with a precision
+// other than FP32, too many threads, an empty folder
 // UNSUPPORTED       an isa that this processor does not have; a precision that the device does not have; a
 // device of CUDA without the CUDA module, a driver (12.0 or newer) or a device. Nothing
 // else is used in its place
@@ -2751,7 +2787,7 @@ func SessionPrintPlan(session *Session, outText **byte) Status {
 // Thread: one trainer of a group at a time. Over tcp and mpi it sends by a thread of its own; with parallel_for it has none.
 //
 // Errors: IO_ERROR          a rank did not come within timeout, or has ended; the text names it
-// UNSUPPORTED       mpi, and no library of MPI can be opened
+// UNSUPPORTED       mpi or nccl, and no library of it can be opened; nccl, and the context has no device
 // INVALID_ARGUMENT  a size that is no power of two, a rank that is not below it, a transport that does not exist
 func GroupCreate(context *Context, options *GroupOptions, outGroup **Group) Status {
 	return Status(C.volta_group_create((*C.volta_context)(unsafe.Pointer(context)), (*C.volta_group_options)(unsafe.Pointer(options)), (**C.volta_group)(unsafe.Pointer(outGroup))))
@@ -2810,6 +2846,20 @@ func TrainerRelease(trainer *Trainer) {
 // Errors: as volta_trainer_create; OUT_OF_MEMORY where it would be refused for its memory
 func TrainerEstimate(model *Model, options *TrainerOptions, speed *MachineSpeed, bill *Bill, cost *TrainingCost) Status {
 	return Status(C.volta_trainer_estimate((*C.volta_model)(unsafe.Pointer(model)), (*C.volta_trainer_options)(unsafe.Pointer(options)), (*C.volta_machine_speed)(unsafe.Pointer(speed)), (*C.volta_bill)(unsafe.Pointer(bill)), (*C.volta_training_cost)(unsafe.Pointer(cost))))
+}
+
+// TrainerEstimateSteps is volta_trainer_estimate_steps.
+//
+// Tells the steps of the plan that volta_trainer_create would make for one micro-batch and its update, in their order;
+// with shards, of the plan that computes one.
+//
+// Lends: what visit is given, until it returns.
+//
+// Cost: as volta_trainer_estimate.
+//
+// Errors: as volta_trainer_estimate; CANCELLED where visit threw an exception
+func TrainerEstimateSteps(model *Model, options *TrainerOptions, visit unsafe.Pointer, user unsafe.Pointer) Status {
+	return Status(C.volta_trainer_estimate_steps((*C.volta_model)(unsafe.Pointer(model)), (*C.volta_trainer_options)(unsafe.Pointer(options)), (C.volta_plan_visit)(visit), user))
 }
 
 // TrainerStep is volta_trainer_step.

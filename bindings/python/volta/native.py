@@ -50,6 +50,10 @@ VOLTA_MEMORY_TENSOR = 1
 
 VOLTA_CONTEXT_NO_JIT = 1
 
+# volta_step_order
+VOLTA_STEP_ORDER_GRAPH = 0
+VOLTA_STEP_ORDER_MEMORY = 1
+
 # volta_dtype
 VOLTA_F32 = 1
 VOLTA_I32 = 2
@@ -131,6 +135,11 @@ VOLTA_SCHEDULE_COSINE = 1
 # volta_nonfinite_policy
 VOLTA_NONFINITE_STOP = 0
 VOLTA_NONFINITE_LOG = 1
+
+# volta_plan_part
+VOLTA_PLAN_FORWARD = 0
+VOLTA_PLAN_BACKWARD = 1
+VOLTA_PLAN_UPDATE = 2
 
 # volta_tape_mode
 VOLTA_TAPE_EAGER = 0
@@ -224,6 +233,7 @@ class volta_context_options(c.Structure):
         ("precision", c.c_int32),
         ("parallel_for", c.CFUNCTYPE(None, c.c_void_p, c.c_uint32, c.CFUNCTYPE(None, c.c_void_p, c.c_uint32), c.c_void_p)),
         ("parallel_user", c.c_void_p),
+        ("step_order", c.c_int32),
     ]
 
 
@@ -610,6 +620,7 @@ class volta_group_options(c.Structure):
         ("timeout", c.c_double),
         ("exchange", c.CFUNCTYPE(c.c_int32, c.c_void_p, c.c_uint32, c.c_void_p, c.c_size_t, c.c_void_p, c.c_size_t, c.c_void_p, c.c_size_t)),
         ("user", c.c_void_p),
+        ("library", c.c_char_p),
     ]
 
 
@@ -666,6 +677,18 @@ class volta_training_cost(c.Structure):
         ("bytes", c.c_double),
         ("seconds", c.c_double),
         ("smallest_activations", c.c_uint64),
+    ]
+
+
+class volta_plan_step(c.Structure):
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(struct_size=c.sizeof(volta_plan_step), **fields)
+
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("operation", c.c_char_p),
+        ("alive", c.c_uint64),
+        ("part", c.c_int32),
     ]
 
 
@@ -1227,6 +1250,7 @@ VOLTA_FUNCTIONS = {
     "volta_trainer_create": (c.c_int32, (c.c_void_p, c.POINTER(volta_trainer_options), c.POINTER(c.c_void_p),)),
     "volta_trainer_release": (None, (c.c_void_p,)),
     "volta_trainer_estimate": (c.c_int32, (c.c_void_p, c.POINTER(volta_trainer_options), c.POINTER(volta_machine_speed), c.POINTER(volta_bill), c.POINTER(volta_training_cost),)),
+    "volta_trainer_estimate_steps": (c.c_int32, (c.c_void_p, c.POINTER(volta_trainer_options), c.CFUNCTYPE(None, c.c_void_p, c.POINTER(volta_plan_step)), c.c_void_p,)),
     "volta_trainer_step": (c.c_int32, (c.c_void_p, c.POINTER(c.c_void_p), c.c_size_t, c.c_void_p, c.POINTER(volta_step_report),)),
     "volta_trainer_rows": (c.c_int32, (c.c_void_p, c.c_void_p, c.c_void_p,)),
     "volta_trainer_set_tokens": (c.c_int32, (c.c_void_p, c.c_void_p, c.c_size_t,)),

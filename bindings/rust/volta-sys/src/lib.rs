@@ -84,6 +84,12 @@ pub const VOLTA_MEMORY_TENSOR: volta_memory_kind = 1;
 /// behave as if the system refused executable memory: kernels are interpreted
 pub const VOLTA_CONTEXT_NO_JIT: u32 = 1;
 
+pub type volta_step_order = i32;
+/// as the graph has it: what one step writes the next one often reads
+pub const VOLTA_STEP_ORDER_GRAPH: volta_step_order = 0;
+/// the one that needs less memory, where another than the graph's does
+pub const VOLTA_STEP_ORDER_MEMORY: volta_step_order = 1;
+
 pub type volta_dtype = i32;
 pub const VOLTA_F32: volta_dtype = 1;
 pub const VOLTA_I32: volta_dtype = 2;
@@ -211,6 +217,11 @@ pub type volta_nonfinite_policy = i32;
 pub const VOLTA_NONFINITE_STOP: volta_nonfinite_policy = 0;
 /// log, go on
 pub const VOLTA_NONFINITE_LOG: volta_nonfinite_policy = 1;
+
+pub type volta_plan_part = i32;
+pub const VOLTA_PLAN_FORWARD: volta_plan_part = 0;
+pub const VOLTA_PLAN_BACKWARD: volta_plan_part = 1;
+pub const VOLTA_PLAN_UPDATE: volta_plan_part = 2;
 
 pub type volta_tape_mode = i32;
 /// each call is computed before it returns
@@ -432,6 +443,8 @@ pub type volta_part = Option<unsafe extern "C" fn(*mut c_void, u32)>;
 /// sentence that names the peer. Runs on the thread that called the trainer, and calls nothing of this library.
 pub type volta_exchange = Option<unsafe extern "C" fn(*mut c_void, u32, *const c_void, usize, *mut c_void, usize, *mut c_char, usize) -> volta_status>;
 
+pub type volta_plan_visit = Option<unsafe extern "C" fn(*mut c_void, *const volta_plan_step)>;
+
 /// A function of tensors, written once: calls on `tape`, from inputs to outputs\[0 .. output_count-1\], which it sets. What
 /// it returns other than VOLTA_OK ends the call. It may branch and loop as it likes: another path is another plan.
 pub type volta_function = Option<unsafe extern "C" fn(*mut c_void, *mut volta_tape, *const *mut volta_tensor, usize, *mut *mut volta_tensor, usize) -> volta_status>;
@@ -490,6 +503,8 @@ pub struct volta_context_options {
     pub parallel_for: Option<unsafe extern "C" fn(*mut c_void, u32, volta_part, *mut c_void)>,
     /// passed to parallel_for
     pub parallel_user: *mut c_void,
+    /// of every plan; results keep every bit
+    pub step_order: volta_step_order,
 }
 impl Default for volta_context_options {
     /// Zeros, which are the defaults, with the size.
@@ -1154,9 +1169,9 @@ impl Default for volta_session_options {
 #[derive(Clone, Copy)]
 pub struct volta_group_options {
     pub struct_size: usize,
-    /// "local": processes of one machine; "tcp": of several; "mpi": those that an MPI library has started; "host": exchange. NULL: "local"
+    /// "local": processes of one machine; "tcp": of several; "mpi": those that an MPI library has started; "nccl": of several, from device to device; "host": exchange. NULL: "local"
     pub transport: *const c_char,
-    /// local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens; mpi: the library's file, or "openmpi" or "mpich", NULL: what is found; host: NULL
+    /// local: a folder that all of them may write; tcp, nccl: HOST:PORT where rank 0 listens; mpi: the library's file, or "openmpi" or "mpich", NULL: what is found; host: NULL
     pub address: *const c_char,
     /// of this process: 0 .. size - 1
     pub rank: u32,
@@ -1168,6 +1183,8 @@ pub struct volta_group_options {
     pub exchange: volta_exchange,
     /// handed to exchange
     pub user: *mut c_void,
+    /// nccl: its file; NULL: libnccl.so.2
+    pub library: *const c_char,
 }
 impl Default for volta_group_options {
     /// Zeros, which are the defaults, with the size.
@@ -1234,7 +1251,7 @@ pub struct volta_trainer_options {
     pub activation_budget: u64,
     /// A folder on a disk: moments lie in a file there that has no name, mapped, rather than in memory, and the bill is without them. On a processor only. NULL: in memory. Copied.
     pub state_folder: *const c_char,
-    /// 1: a parameter is updated as soon as its gradient is complete, which then needs no memory; there is no volta_trainer_gradient. Needs one micro-batch and no clip_norm. A step that fails or is not finite has changed some parameters: every later call fails so, go on from a checkpoint.
+    /// 1: a parameter is updated as soon as its gradient is complete, which then needs no memory; there is no volta_trainer_gradient. Needs one micro-batch. With clip_norm a step computes its gradients twice, first for their norm. A step that fails or is not finite has changed some parameters: every later call fails so, go on from a checkpoint.
     pub update_in_backward: i32,
     /// A power of two that divides micro_batches: a step's batch is so many equal parts, whose gradients and losses are each computed complete and added as a tree. Unlike the fields above part of what is computed, and of a checkpoint. Who computes a shard is not: one process or a group of up to so many ranks, with the same bits. 0: 1.
     pub shards: u64,
@@ -1266,6 +1283,25 @@ pub struct volta_training_cost {
     pub smallest_activations: u64,
 }
 impl Default for volta_training_cost {
+    /// Zeros, which are the defaults, with the size.
+    fn default() -> Self {
+        Self { struct_size: core::mem::size_of::<Self>(), ..unsafe { core::mem::zeroed() } }
+    }
+}
+
+/// A step of a trainer's plan, as volta_trainer_estimate_steps tells it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct volta_plan_step {
+    /// out: the library's sizeof(volta_plan_step)
+    pub struct_size: usize,
+    /// the operator's name
+    pub operation: *const c_char,
+    /// bytes of activations that hold something while it runs
+    pub alive: u64,
+    pub part: volta_plan_part,
+}
+impl Default for volta_plan_step {
     /// Zeros, which are the defaults, with the size.
     fn default() -> Self {
         Self { struct_size: core::mem::size_of::<Self>(), ..unsafe { core::mem::zeroed() } }
@@ -2015,8 +2051,8 @@ extern "C" {
     /// Keeps: nothing of tuning_folder but a copy. A tuning file that cannot be used (damaged, of another processor
     /// or contract) is ignored with one line of the log that says why; it is never an error.
     ///
-    /// Errors: INVALID_ARGUMENT  an unknown level, precision, isa, flag or device, VOLTA_STRICT with a precision other
-    /// than FP32, too many threads, an empty folder
+    /// Errors: INVALID_ARGUMENT  an unknown level, precision, isa, step_order, flag or device, VOLTA_STRICT with a precision
+    /// other than FP32, too many threads, an empty folder
     /// UNSUPPORTED       an isa that this processor does not have; a precision that the device does not have; a
     /// device of CUDA without the CUDA module, a driver (12.0 or newer) or a device. Nothing
     /// else is used in its place
@@ -2517,7 +2553,7 @@ extern "C" {
     /// Thread: one trainer of a group at a time. Over tcp and mpi it sends by a thread of its own; with parallel_for it has none.
     ///
     /// Errors: IO_ERROR          a rank did not come within timeout, or has ended; the text names it
-    /// UNSUPPORTED       mpi, and no library of MPI can be opened
+    /// UNSUPPORTED       mpi or nccl, and no library of it can be opened; nccl, and the context has no device
     /// INVALID_ARGUMENT  a size that is no power of two, a rank that is not below it, a transport that does not exist
     pub fn volta_group_create(context: *mut volta_context, options: *const volta_group_options, out_group: *mut *mut volta_group) -> volta_status;
     /// Trainers of the group keep what they need of it. Where they are gone too, the other ranks see this one end.
@@ -2548,6 +2584,15 @@ extern "C" {
     ///
     /// Errors: as volta_trainer_create; OUT_OF_MEMORY where it would be refused for its memory
     pub fn volta_trainer_estimate(model: *mut volta_model, options: *const volta_trainer_options, speed: *const volta_machine_speed, bill: *mut volta_bill, cost: *mut volta_training_cost) -> volta_status;
+    /// Tells the steps of the plan that volta_trainer_create would make for one micro-batch and its update, in their order;
+    /// with shards, of the plan that computes one.
+    ///
+    /// Lends: what visit is given, until it returns.
+    ///
+    /// Cost: as volta_trainer_estimate.
+    ///
+    /// Errors: as volta_trainer_estimate; CANCELLED where visit threw an exception
+    pub fn volta_trainer_estimate_steps(model: *mut volta_model, options: *const volta_trainer_options, visit: volta_plan_visit, user: *mut c_void) -> volta_status;
     /// One optimizer step on the host's data. Shape: inputs hold all micro-batches one after the other: the first
     /// extent is micro_batches times that of input_shapes; so do targets. report may be NULL.
     ///
