@@ -521,6 +521,37 @@ static void test_clipping_with_updates_in_the_backward_pass(void** state) {
         }
 }
 
+static void test_a_hosts_budget_holds_both_passes(void** state) {
+    (void)state;
+    for (int s = 0; s < kSubjectCount; ++s) {
+        volta_trainer_options options = options_of(&kSubjects[s]);
+        volta_bill fastest = VOLTA_BILL_INIT, bill = VOLTA_BILL_INIT;
+        volta_training_cost cost = VOLTA_TRAINING_COST_INIT;
+        volta_trainer* trainer = NULL;
+        char whole[kHash], cut[kHash];
+        options.clip_norm = kClip;
+        options.update_in_backward = 1;
+        volta_context* context = context_of(0);
+        train(context, &kSubjects[s], &options, whole, &fastest);
+        estimate(context, &kSubjects[s], &options, NULL, &cost);
+        volta_context_release(context);
+
+        const uint64_t spare = (fastest.activations - cost.smallest_activations) / 2;
+        context = context_of(fastest.total - spare);
+        train(context, &kSubjects[s], &options, cut, &bill);
+        assert_string_equal(whole, cut);
+        assert_true(bill.total <= fastest.total - spare);
+        volta_context_release(context);
+
+        context = context_of(fastest.total - fastest.activations + cost.smallest_activations - 1);
+        volta_model* const model = kSubjects[s].make(context);
+        assert_int_equal(volta_trainer_create(model, &options, &trainer), VOLTA_OUT_OF_MEMORY);
+        assert_non_null(strstr(volta_last_error(), "the trainer needs"));
+        volta_model_release(model);
+        volta_context_release(context);
+    }
+}
+
 static void test_a_clipped_run_goes_on_either_way(void** state) {
     (void)state;
     static const char kPath[] = "test_training_memory_c.volta";
@@ -689,6 +720,7 @@ int main(void) {
         cmocka_unit_test(test_moments_in_a_file),
         cmocka_unit_test(test_updates_in_the_backward_pass),
         cmocka_unit_test(test_clipping_with_updates_in_the_backward_pass),
+        cmocka_unit_test(test_a_hosts_budget_holds_both_passes),
         cmocka_unit_test(test_a_clipped_run_goes_on_either_way),
         cmocka_unit_test(test_a_clipped_step_that_is_not_finite_changes_nothing),
         cmocka_unit_test(test_a_clipped_step_that_is_stopped_changes_nothing),
