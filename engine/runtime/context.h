@@ -11,6 +11,7 @@
 #include "engine/base/memory.h"
 #include "engine/base/stop.h"
 #include "engine/base/thread_pool.h"
+#include "engine/plan/step_order.h"
 #include "jitgen/code.h"
 
 namespace volta {
