@@ -213,8 +213,7 @@ class Sorter {
             });
     }
 
-    // The most that is alive at a step of the order; where it lies, and what shares its memory, is the
-    // planner's.
+    // The most that is alive at a step of the order. What the planner makes of it may be more.
     std::int64_t peak(const std::pmr::vector<Step>& steps) const {
         Growth growth(graph_, identity_, options_.micro_batches);
         std::int64_t alive = 0, most = 0;

@@ -72,7 +72,8 @@ void test_gpt2_with_its_loss_in_pieces(void**) {
     assert_true(cut->bill.activations <= most / 100 * 35);
     assert_true(operations(*cut) <= 1.25 * operations(*whole));
     assert_true(operations(*plan_in(graph, most / 100 * 84)) == operations(*whole));
-    // At other levels a product's bits may depend on its rows, and smaller micro-batches have the same memory.
+    // At other levels a product's bits may depend on its rows, and smaller micro-batches have the same
+    // memory.
     PlanOptions other;
     other.arithmetic.level = Level::repeatable;
     assert_true(smallest_activations(graph, kAllPasses, other, heap()) > most / 100 * 35);
