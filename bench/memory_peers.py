@@ -7,10 +7,12 @@ Volta computes activations again as activation_budget says (docs/memory.md): all
 the backward pass. PyTorch 2 computes blocks again by torch.utils.checkpoint: none, each, and the first half of them; and, compiled
 (--compiled), what its partitioner chooses for an activation_memory_budget of 1, 0.5 and 0. Both sides train with AdamW and without clipping. Ways of a side alternate step by step in one process, sides take turns; figures are medians,
 ratios medians of neighbouring steps to the side's first way. Bytes: of Volta the bill's activations and total; of PyTorch what the graph has saved for
-the backward pass, parameters left out (torch.autograd.graph.saved_tensors_hooks), each storage once, without what is alive for a moment.
+the backward pass, parameters left out (torch.autograd.graph.saved_tensors_hooks), each storage once, without what is alive for a moment; and as
+the total the most that a step had resident beyond what the process had before its model.
 """
 
 import argparse
+import ctypes
 import json
 import os
 import statistics
@@ -35,6 +37,20 @@ def data(length):
 
     stream = numpy.random.default_rng(1).integers(0, SIZES["vocabulary"], (BATCH, length + 1)).astype(numpy.int32)
     return stream[:, :-1].copy(), stream[:, 1:].copy()
+
+
+def resident(field):
+    """Bytes of this process: VmRSS now, VmHWM the most since it was cleared."""
+    with open("/proc/self/status", encoding="ascii") as status:
+        return next(1024 * int(line.split()[1]) for line in status if line.startswith(field))
+
+
+def peak_of(step):
+    ctypes.CDLL(None).malloc_trim(0)
+    with open("/proc/self/clear_refs", "w", encoding="ascii") as clear:
+        clear.write("5")
+    step()
+    return resident("VmHWM")
 
 
 def volta_ways(arguments, length):
@@ -83,6 +99,7 @@ def torch_ways(arguments, length):
             block = super()._block
             return checkpoint(block, i, x, use_reentrant=False) if i < self.again else block(i, x)
 
+    before = resident("VmRSS")
     model = Checkpointed(**SIZES)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.1, fused=True)
     own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
@@ -132,7 +149,8 @@ def torch_ways(arguments, length):
         ways += [(f"compiled, budget {share}", compiled(share)) for share in (1.0, 0.5, 0.0)]
     rows = []
     for name, forward in ways:
-        rows.append((name, saved(forward), None, lambda forward=forward: step(forward)))
+        step(forward)
+        rows.append((name, saved(forward), peak_of(lambda: step(forward)) - before, lambda forward=forward: step(forward)))
     return f"PyTorch {torch.__version__}", rows
 
 
