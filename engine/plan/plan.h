@@ -10,6 +10,7 @@
 #include "engine/base/arithmetic.h"
 #include "engine/base/hash.h"
 #include "engine/graph/graph.h"
+#include "engine/plan/step_order.h"
 
 namespace volta {
 
@@ -40,10 +41,6 @@ struct InputLimit {
     std::int32_t region;
     std::int32_t low, high;  // inclusive
 };
-
-// Which of the orders that a graph allows: its own, or the one that needs less memory, where one is found that
-// does.
-enum class StepOrder : std::uint8_t { graph, memory };
 
 struct PlanBill {  // bytes by class; workspace is the backend's and is added by the gateway
     std::uint64_t parameters, gradients, optimizer_state, activations, inputs, outputs, constants;

@@ -70,6 +70,7 @@ Trainer::Trainer(const ContextRef& context, const ModelRef& model, TrainerOption
       options_(std::move(options)),
       memory_(prepare_training(*context, *model, options_), context->structures()),
       fetched_(memory_.program().plan().regions.size(), context->structures()),
+      fetched_states_(context->structures()),
       input_regions_(context->structures()),
       parameter_regions_(context->structures()),
       trained_(context->structures()),
@@ -89,6 +90,7 @@ Trainer::Trainer(const ContextRef& context, const ModelRef& model, TrainerOption
     if (options_.shards > 1) sharded_.emplace(*context, options_, memory_);
     lend_states();
     if (sharded_) sharded_->join(*model, options_);
+    if (sharded_) sharded_->require_room();
     memory_.allocate();
     if (sharded_) sharded_->allocate();
     for (ValueId input : host_inputs(model->graph, heap))
@@ -358,6 +360,7 @@ StepReport Trainer::run_step() {
     else
         check_limits(memory_);
     for (Block& copy : fetched_) copy = Block();  // a device's: the host had them until now
+    fetched_states_.clear();
     StepReport report;
     report.step = step_ + 1;
     report.learning_rate = learning_rate_at(options_.schedule, step_);
@@ -524,6 +527,11 @@ void Trainer::capture(TrainingState& state) {
     sort_by_name(state);
 }
 
+const void* Trainer::fetch_state(std::size_t region) {
+    fetched_states_.resize(sharded_->update().program().plan().regions.size());
+    return sharded_->update().fetch(region, fetched_states_[region]);
+}
+
 // Those of all ranks, on rank 0, which has the others' in `copies`; on the others there are their own. copies
 // NULL: on all ranks, without the values of those that another one has.
 void Trainer::list_states(TrainingState& state, std::pmr::vector<Buffer>* copies) {
@@ -537,7 +545,7 @@ void Trainer::list_states(TrainingState& state, std::pmr::vector<Buffer>* copies
             const int values = region(RegionKind::parameter, parameter.c_str());
             const Region& place = memory_.program().plan().regions[static_cast<std::size_t>(values)];
             const int own = update.find(RegionKind::state, name.c_str());
-            const void* data = own >= 0 ? update.address(static_cast<std::size_t>(own)) : nullptr;
+            const void* data = own >= 0 ? fetch_state(static_cast<std::size_t>(own)) : nullptr;
             void* copy = nullptr;
             if (copies != nullptr && own < 0 && sharded_->rank() == 0) {
                 copies->emplace_back(context_->tensors(), place.bytes);
