@@ -47,7 +47,7 @@ volta_status ProductAction::run(const StepCall& call) const noexcept {
     args.scratch = call.at<float>(scratch_);
     args.into = into_ || (accumulates_ && call.micro_index > 0) ? 1 : 0;
     for (std::size_t i = 0; i < refs_.size(); ++i) args.epilogue.operands[i] = call.at(refs_[i]);
-    args.epilogue.first_row = static_cast<std::uint32_t>(rows_per_micro_batch_ * call.micro_index);
+    args.epilogue.first_row = static_cast<std::uint32_t>(rows_per_micro_batch_ * call.step_micro_index);
     return product_->run(call.gpu, args);
 }
 
