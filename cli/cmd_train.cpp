@@ -1046,6 +1046,7 @@ int run_train(const std::vector<std::string>& arguments) {
     Options options("train", kDescription);
     parse(arguments, options, s);
     s.place = place_of_environment("voltac train");
+    s.machine.device = device_of(s.place, s.machine.device);
     if (s.pictures.is_given()) return train_pictures(s, options);
     if (!s.jsonl.empty()) return train_documents(s, options);
     if (s.resume.empty()) {

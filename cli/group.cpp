@@ -76,6 +76,13 @@ Place place_of_environment(const std::string& command) {
     return {};
 }
 
+std::string device_of(const Place& place, const std::string& device) {
+    std::uint32_t count = 0;
+    if (place.is_alone() || device != "cuda") return device;
+    if (volta_device_count("cuda", &count) != VOLTA_OK || count == 0) return device;  // the context says why
+    return device + ":" + std::to_string(place.rank % count);
+}
+
 std::string shards_sentence(const std::string& command, std::int64_t shards, std::int64_t ranks) {
     return command + formatted(": shards is %lld, %lld ranks need one each: give --shards %lld",
                                static_cast<long long>(shards), static_cast<long long>(ranks),

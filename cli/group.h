@@ -28,6 +28,10 @@ struct Place {
 // one process. Usage errors begin with `command`.
 Place place_of_environment(const std::string& command);
 
+// Of "cuda", where ranks are several, this rank's own of the machine's: they are counted through over the
+// ranks. What names one stays.
+std::string device_of(const Place& place, const std::string& device);
+
 // "voltac train: shards is 2, 4 ranks need one each: give --shards 4"
 std::string shards_sentence(const std::string& command, std::int64_t shards, std::int64_t ranks);
 

@@ -157,7 +157,7 @@ class Ranks {
     Ranks(const Launch& launch, const std::vector<std::string>& words)
         : launch_(launch),
           words_(words),
-          address_(launch.transport == "tcp" ? local_address() : place_.path()) {
+          address_(launch.transport == "local" ? place_.path() : local_address()) {
         words_.insert(words_.begin(), "voltac");
     }
     ~Ranks() {  // none is left where a start failed

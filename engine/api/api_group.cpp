@@ -13,7 +13,8 @@ volta_status volta_group_create(volta_context* context, const volta_group_option
         require(out_group != nullptr, "out_group is NULL");
         require(context != nullptr, "context is NULL");
         const ContextRef owner(unwrap(context));
-        *out_group = make_handle<volta_group>(owner, open_group(read_options(options), owner->structures()));
+        GroupRef group = open_group(read_options(options), owner->structures(), owner->device_stream());
+        *out_group = make_handle<volta_group>(owner, std::move(group));
     });
 }
 

@@ -11,6 +11,7 @@
 
 #include "engine/backend/tuning/tune_request.h"
 #include "engine/base/arithmetic.h"
+#include "engine/base/device_stream.h"
 #include "engine/base/error.h"
 #include "engine/base/log.h"
 #include "include/volta.h"
@@ -128,6 +129,8 @@ class Device {
     // The host's side of inputs and outputs: memory() if that is the host's, else page-locked memory, which
     // does not come from DeviceOptions::tensors.
     virtual Memory& staging() noexcept = 0;
+    // For libraries that work on the device besides. NULL: memory is the host's.
+    virtual DeviceStream* stream() noexcept { return nullptr; }
     // Throws UNSUPPORTED with the operator's name when a step has no kernel at the plan's level. `plan`
     // outlives what is made.
     virtual ExecutablePtr compile(const Plan& plan, const BackendContext& context) = 0;

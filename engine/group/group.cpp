@@ -11,9 +11,8 @@ namespace volta {
 namespace {
 
 constexpr TransportRow kTransports[] = {
-    {"local", Address::needed, false, open_local_group},
-    {"tcp", Address::needed, false, open_tcp_group},
-    {"mpi", Address::optional, true, open_mpi_group},
+    {"local", Address::needed, false, open_local_group}, {"tcp", Address::needed, false, open_tcp_group},
+    {"mpi", Address::optional, true, open_mpi_group},    {"nccl", Address::needed, false, open_nccl_group},
     {"host", Address::none, false, open_host_group},
 };
 constexpr std::uint32_t kMostRanks = 1024;
@@ -23,7 +22,7 @@ const TransportRow& transport_row(const char* name) {
     if (name == nullptr) return kTransports[0];
     for (const TransportRow& row : kTransports)
         if (std::strcmp(row.name, name) == 0) return row;
-    fail(VOLTA_INVALID_ARGUMENT, "transport is \"%s\", there are local, tcp, mpi and host", name);
+    fail(VOLTA_INVALID_ARGUMENT, "transport is \"%s\", there are local, tcp, mpi, nccl and host", name);
 }
 
 void require_rank(std::uint32_t rank, std::uint32_t size) {
@@ -36,7 +35,11 @@ void require_rank(std::uint32_t rank, std::uint32_t size) {
 
 SharedMemory Group::share(std::uint64_t, std::uint64_t) { return SharedMemory(); }
 
-GroupRef open_group(const volta_group_options& c, std::pmr::memory_resource* heap) {
+void Group::exchange_on_device(std::uint32_t, const DevicePieces&, const DevicePieces&) {
+    fail(VOLTA_INTERNAL, "the group's transport does not reach the memory of devices");
+}
+
+GroupRef open_group(const volta_group_options& c, std::pmr::memory_resource* heap, DeviceStream* device) {
     const TransportRow& transport = transport_row(c.transport);
     GroupOptions options = {};
     options.size = c.size == 0 && !transport.knows_size ? 1 : c.size;
@@ -55,6 +58,10 @@ GroupRef open_group(const volta_group_options& c, std::pmr::memory_resource* hea
             "transport is %s and exchange is %s", transport.name, c.exchange == nullptr ? "NULL" : "given");
     options.exchange = c.exchange;
     options.user = c.user;
+    require(c.library == nullptr || transport.open == open_nccl_group,
+            "library is given, and transport is %s: it names that of nccl", transport.name);
+    options.library = c.library;
+    options.device = device;
     GroupRef group = transport.open(options, heap);
     if (transport.knows_size) require_rank(group->rank(), group->size());
     return group;

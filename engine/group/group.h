@@ -6,11 +6,19 @@
 #include <cstdint>
 #include <memory>
 #include <memory_resource>
+#include <vector>
 
+#include "engine/base/device_stream.h"
 #include "engine/group/shared_memory.h"
 #include "include/volta.h"
 
 namespace volta {
+
+struct DevicePiece {  // of a device's memory, of floats
+    void* data;
+    std::size_t bytes;
+};
+using DevicePieces = std::pmr::vector<DevicePiece>;
 
 class Group {
   public:
@@ -34,6 +42,11 @@ class Group {
     // have it or none. Every rank makes the call, with the same `most` bytes, of which this one has
     // own_bytes. Throws as exchange().
     virtual SharedMemory share(std::uint64_t most, std::uint64_t own_bytes);
+    // This rank's device, where the ranks exchange what lies in the memory of theirs; NULL: they do not.
+    virtual const DeviceStream* device() const noexcept { return nullptr; }
+    // As exchange(), of pieces that lie there: behind what is in the stream, and done when this returns.
+    virtual void exchange_on_device(std::uint32_t peer, const DevicePieces& send,
+                                    const DevicePieces& receive);
     // This rank goes on no more: the others, where they wait for it or later, are told who and why.
     virtual void leave(const char* why) noexcept = 0;
 
@@ -42,7 +55,9 @@ class Group {
 };
 using GroupRef = std::shared_ptr<Group>;
 
-// Joins, by the transport's row. Returns when all ranks have. Throws as volta_group_create.
-GroupRef open_group(const volta_group_options& options, std::pmr::memory_resource* heap);
+// Joins, by the transport's row. Returns when all ranks have. `device`: of the context, which outlives the
+// group; NULL: it has none. Throws as volta_group_create.
+GroupRef open_group(const volta_group_options& options, std::pmr::memory_resource* heap,
+                    DeviceStream* device = nullptr);
 
 }  // namespace volta

@@ -81,6 +81,13 @@ void SocketGroup::end(std::uint32_t culprit, const char* format, ...) {
     throw Error(*ended_);
 }
 
+void SocketGroup::look() {
+    if (ended_) throw Error(*ended_);
+    read_notes();
+}
+
+void SocketGroup::give_up(std::uint32_t culprit, const char* why) { end(culprit, "%s", why); }
+
 void SocketGroup::meet() {
     for (std::uint32_t bit = 1; bit < size(); bit *= 2) exchange(rank() ^ bit, nullptr, 0, nullptr, 0);
 }

@@ -13,6 +13,7 @@
 #include "engine/base/error.h"
 #include "engine/group/group.h"
 #include "engine/group/socket_link.h"
+#include "engine/group/transport.h"
 
 struct pollfd;
 
@@ -32,6 +33,9 @@ class SocketGroup final : public Group {
     bool can_share() const noexcept override { return can_share_; }
     SharedMemory share(std::uint64_t most, std::uint64_t own_bytes) override;
     void leave(const char* why) noexcept override;
+    // Where this rank waits for something else than an exchange: throws where another has ended.
+    void look();
+    [[noreturn]] void give_up(std::uint32_t culprit, const char* why);
     // Returns when all ranks have come here.
     void meet();
 
@@ -87,5 +91,8 @@ class SocketGroup final : public Group {
     bool said_waiting_ = false;
     std::optional<Error> ended_;
 };
+
+// The ranks of transport tcp, for transports that need its links besides.
+std::shared_ptr<SocketGroup> open_tcp_sockets(const GroupOptions& options, std::pmr::memory_resource* heap);
 
 }  // namespace volta

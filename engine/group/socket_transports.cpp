@@ -195,7 +195,7 @@ class TcpMeeting final : public Meeting {
 };
 
 template <class Place>
-GroupRef open_socket_group(const GroupOptions& options, std::pmr::memory_resource* heap) {
+std::shared_ptr<SocketGroup> open_socket_group(const GroupOptions& options, std::pmr::memory_resource* heap) {
     Mesh mesh(heap);
     try {
         Place place(options, heap);
@@ -217,8 +217,12 @@ GroupRef open_local_group(const GroupOptions& options, std::pmr::memory_resource
     return open_socket_group<LocalMeeting>(options, heap);
 }
 
-GroupRef open_tcp_group(const GroupOptions& options, std::pmr::memory_resource* heap) {
+std::shared_ptr<SocketGroup> open_tcp_sockets(const GroupOptions& options, std::pmr::memory_resource* heap) {
     return open_socket_group<TcpMeeting>(options, heap);
+}
+
+GroupRef open_tcp_group(const GroupOptions& options, std::pmr::memory_resource* heap) {
+    return open_tcp_sockets(options, heap);
 }
 
 }  // namespace volta

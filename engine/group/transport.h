@@ -11,6 +11,8 @@ struct GroupOptions {          // volta_group_options, checked, with every defau
     double timeout;  // seconds
     volta_exchange exchange;
     void* user;
+    const char* library;   // NULL: the transport's own
+    DeviceStream* device;  // of the context; NULL: it has none
 };
 
 enum class Address { none, optional, needed };
@@ -26,5 +28,6 @@ GroupRef open_host_group(const GroupOptions& options, std::pmr::memory_resource*
 GroupRef open_local_group(const GroupOptions& options, std::pmr::memory_resource* heap);  // Unix sockets
 GroupRef open_tcp_group(const GroupOptions& options, std::pmr::memory_resource* heap);
 GroupRef open_mpi_group(const GroupOptions& options, std::pmr::memory_resource* heap);
+GroupRef open_nccl_group(const GroupOptions& options, std::pmr::memory_resource* heap);
 
 }  // namespace volta

@@ -50,6 +50,7 @@ Context::~Context() =
 
 Memory& Context::memory() noexcept { return plans_->device().memory(); }
 Memory& Context::staging() noexcept { return plans_->device().staging(); }
+DeviceStream* Context::device_stream() noexcept { return plans_->device().stream(); }
 
 void Context::start_profile(std::uint64_t capacity) {
     if (recording_ != nullptr) fail(VOLTA_INVALID_STATE, "the context is recording a profile already");

@@ -16,9 +16,10 @@
 
 namespace volta {
 
-class Memory;     // backend/device.h
-class PlanCache;  // runtime/gateway.h
-class Profile;    // runtime/profile.h
+class DeviceStream;  // base/device_stream.h
+class Memory;        // backend/device.h
+class PlanCache;     // runtime/gateway.h
+class Profile;       // runtime/profile.h
 
 struct ContextOptions {
     const volta_allocator* allocator = nullptr;
@@ -47,6 +48,7 @@ class Context final {
     std::pmr::memory_resource* tensors() noexcept { return heap_.tensors(); }  // of the host
     Memory& memory() noexcept;   // of the device that plans run on: where what they read and write lies
     Memory& staging() noexcept;  // the host's side of it
+    DeviceStream* device_stream() noexcept;  // NULL: memory is the host's
     const HostHeap& heap() const noexcept { return heap_; }
     ThreadPool& pool() noexcept { return *pool_; }
     jit::CodeArena& code() noexcept { return *code_; }

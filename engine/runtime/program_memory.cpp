@@ -20,11 +20,13 @@ ProgramMemory::ProgramMemory(const Program& program, std::pmr::memory_resource* 
       hosts_(program.plan().regions.size(), nullptr, structures),
       lent_(program.plan().regions.size(), false, structures),
       placed_(program.plan().regions.size(), false, structures),
+      in_place_(program.plan().regions.size(), false, structures),
       offsets_(program.plan().regions.size(), 0, structures),
       owned_(structures) {}
 
 bool ProgramMemory::is_split(std::size_t region) const {
-    return !program_->memory().is_host() && is_exchanged(program_->plan().regions[region].kind);
+    return !program_->memory().is_host() && !in_place_[region] &&
+           is_exchanged(program_->plan().regions[region].kind);
 }
 
 ProgramMemory::Way ProgramMemory::way(std::size_t region) const {
@@ -54,6 +56,11 @@ void ProgramMemory::lend(std::size_t region, void* address) {
     hosts_[region] = address;
     if (!is_split(region)) addresses_[region] = address;
     lent_[region] = true;
+}
+
+void ProgramMemory::lend_in_place(std::size_t region, void* address) {
+    in_place_[region] = true;
+    lend(region, address);
 }
 
 void ProgramMemory::place(std::size_t region, const Exchange& exchange, std::size_t offset) {
@@ -230,11 +237,13 @@ bool ProgramMemory::moves(std::size_t region, Way which, Phases phases) const {
     return phases.first <= phase && phase <= phases.last;
 }
 
-void ProgramMemory::send() const {
+bool ProgramMemory::send() const {
     const auto& regions = program_->plan().regions;
     Exchange::Span packed, placed;
+    bool sends = false;
     for (std::size_t i = 0; i < regions.size(); ++i) {
         if (!moves(i, kToDevice, kNone)) continue;
+        sends = true;
         if (route(i) == Route::direct) {
             program_->require_ran(program_->memory().write(addresses_[i], hosts_[i], regions[i].bytes));
             continue;
@@ -245,6 +254,7 @@ void ProgramMemory::send() const {
     }
     if (!packed.is_empty()) program_->require_ran(packed_[kToDevice].send(packed));
     if (!placed.is_empty()) program_->require_ran(shared_[kToDevice]->send(placed));
+    return sends;
 }
 
 void ProgramMemory::fetch(Phases phases) const {
@@ -273,8 +283,7 @@ template <class Run>
 void ProgramMemory::run_split(bool sends, Phases fetched, const Run& run) const {
     Memory& memory = program_->memory();
     try {
-        if (sends) send();
-        if (sends && !fetches_) program_->require_ran(memory.wait());
+        if (sends && send() && !fetches_) program_->require_ran(memory.wait());
         program_->require_ran(run());
         fetch(fetched);
     } catch (...) {

@@ -28,6 +28,8 @@ class ProgramMemory final {
     // addresses are the device's.
     void lend(std::size_t region, void* address);
     static constexpr std::size_t kGathered = std::size_t{1} << 20;
+    // The same, of any region, by an address of the device's memory: nothing moves.
+    void lend_in_place(std::size_t region, void* address);
     // An input or output lies at `offset` in bytes that programs share, which are no part of the bill. All
     // inputs of a program that are placed are in one exchange, all outputs in one.
     void place(std::size_t region, const Exchange& exchange, std::size_t offset);
@@ -94,7 +96,7 @@ class ProgramMemory final {
     };
     static constexpr Phases kNone = {Phase::update, Phase::each};
     bool moves(std::size_t region, Way which, Phases phases) const;
-    void send() const;
+    bool send() const;  // whether anything was to be sent
     void fetch(Phases phases) const;
     RunState state(std::uint32_t micro_index) const {
         RunState state = {addresses_.data(), workspace_address_, micro_index, kept_.data()};
@@ -110,6 +112,7 @@ class ProgramMemory final {
     std::pmr::vector<void*> hosts_;      // and the host's; the same where nothing is split
     std::pmr::vector<bool> lent_;        // the host's side of what is split, else the region
     std::pmr::vector<bool> placed_;
+    std::pmr::vector<bool> in_place_;        // nobody moves it
     std::pmr::vector<std::size_t> offsets_;  // of what is packed or placed, in its exchange
     Exchange packed_[kWays];                 // owned
     const Exchange* shared_[kWays] = {};     // where the placed ones are; NULL: none

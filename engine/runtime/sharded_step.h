@@ -2,6 +2,9 @@
 // program, the sum of what they give by a tree, within this process and then over the ranks of a group, and
 // behind it the programs of norm and update, of the parameters that this rank owns. Without a group it owns
 // all.
+//
+// On a device the sums lie in its memory and are made there. What ranks exchange goes from device to device
+// where the transport can, and else by a copy of the host's.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +14,7 @@
 
 #include "engine/group/collective.h"
 #include "engine/runtime/context.h"
+#include "engine/runtime/device_exchange.h"
 #include "engine/runtime/gradient_exchange.h"
 #include "engine/runtime/program_memory.h"
 #include "engine/runtime/trainer_options.h"
@@ -21,8 +25,7 @@ class ShardedStep final : private LocalSums {
   public:
     // Plans, and lends `shard`, the memory of the shard's program, what is not its own: the host's inputs, of
     // which this has those of all shards that the process computes, where the results lie, and the parameters
-    // that this rank of a group owns. Allocates no tensor and tells the others nothing. Throws UNSUPPORTED:
-    // the program runs on a device.
+    // that this rank of a group owns. Allocates no tensor and tells the others nothing.
     ShardedStep(Context& context, const TrainerOptions& options, ProgramMemory& shard);
     // The other ranks, before allocate(). Throws IO_ERROR, INVALID_ARGUMENT: they do not agree on what they
     // train, naming the one that differs from rank 0.
@@ -31,7 +34,8 @@ class ShardedStep final : private LocalSums {
     ProgramMemory& update() { return *update_; }
     const ProgramMemory& update() const { return *update_; }
     void add_to(volta_bill& bill) const;
-    void allocate();  // behind `shard`
+    void require_room() const;  // of the device, with what `shard` needs; throws OUT_OF_MEMORY
+    void allocate();            // behind `shard`
 
     // An input of the shard's program, for all shards of this process one after the other.
     void* staged(int region) const;
@@ -69,10 +73,16 @@ class ShardedStep final : private LocalSums {
         std::uint32_t owner;
         std::uint64_t parameter_offset;  // in the owner's memory
     };
+    bool is_on_device() const { return !shard_.program().memory().is_host(); }
     void find_inputs();
     void find_results();
-    void divide(const std::pmr::vector<std::uint64_t>& elements);
+    void divide();
+    void lay_out();
+    std::uint64_t mirrored_bytes() const;
+    unsigned char* own(std::uint64_t bytes);
+    unsigned char* exchanged_memory();
     void allocate_levels();
+    void place_parameters();
     void plan_update(const TrainingSpec& spec);
     void require_agreement(const Model& model, const TrainerOptions& options);
     void place_inputs(std::uint32_t shard);
@@ -84,8 +94,15 @@ class ShardedStep final : private LocalSums {
     void complete(std::size_t part, ThreadPool* pool) noexcept override;
     std::size_t last_step_of(const Summed& tensor) const;
     void prepare_exchange();
-    float* sum_of(const Summed& tensor) const;
+    unsigned char* sum_of(const Summed& tensor) const;
+    float* exchanged(const Summed& tensor) const;
+    void exchange_sums();
+    void exchange_on_devices();
     void exchange_norms();
+    void exchange_parameters();
+    void fetch(void* to, const void* from, std::uint64_t bytes);
+    void send(void* to, const void* from, std::uint64_t bytes);
+    void wait();
 
     Context& context_;
     ProgramMemory& shard_;
@@ -95,19 +112,29 @@ class ShardedStep final : private LocalSums {
         std::uint32_t rank, size;
     } ranks_ = {0, 1};
     std::uint64_t level_bytes_ = 0;
-    std::uint64_t parameter_bytes_ = 0, most_parameter_bytes_ = 0;  // that this rank owns, and any
+    // Of the parameters that this rank owns, that any does, and all of them.
+    std::uint64_t parameter_bytes_ = 0, most_parameter_bytes_ = 0, all_parameter_bytes_ = 0;
+    std::pmr::vector<std::uint64_t> ends_;     // of the sums of each rank, by position
     std::pmr::vector<unsigned char*> levels_;  // the sums of 1, 2, 4, ... shards; the last has the whole
-    std::pmr::vector<Buffer> owned_;           // what of them is not shared
-    bool is_shared_ = false;                   // the last: other ranks read it
-    std::pmr::vector<int> inputs_;             // the host's
-    std::pmr::vector<Buffer> staged_;          // one for each
-    std::pmr::vector<double> counts_;          // of targets, one for each shard of this process
+    std::pmr::vector<Block> on_device_;        // those of a device
+    std::optional<DeviceSum> addition_;        // and how they are added there
+    std::optional<DeviceExchange> devices_;    // of a transport that reaches them
+    std::pmr::vector<Buffer> owned_;           // what of the host's is not shared
+    // What ranks exchange: the whole sums, behind them the parameters that this rank owns.
+    unsigned char* exchanged_memory_ = nullptr;
+    bool is_shared_ = false;           // other ranks read it
+    Block mirror_;                     // of a device; the parameters of the others are in it in any case
+    std::pmr::vector<int> inputs_;     // the host's
+    std::pmr::vector<Buffer> staged_;  // one for each
+    std::pmr::vector<double> counts_;  // of targets, one for each shard of this process
     std::optional<Collective> collective_;
     std::optional<GradientExchange> exchange_;
     std::pmr::vector<std::uint32_t> exchanged_;  // the parts of exchange_, in summed_
     GradientExchange::Times times_ = {};
     std::optional<ProgramMemory> squares_, update_;
     std::pmr::vector<Portion> parameters_, norms_;  // what ranks have of each other
+    std::pmr::vector<void*> programs_;              // where programs have the parameters
+    std::pmr::vector<DeviceExchange::Parameter> on_devices_;
 };
 
 }  // namespace volta

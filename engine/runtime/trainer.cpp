@@ -71,6 +71,7 @@ Trainer::Trainer(const ContextRef& context, const ModelRef& model, TrainerOption
       programs_(prepare_training(*context, *model, options_)),
       memory_(programs_.step, context->structures()),
       fetched_(memory_.program().plan().regions.size(), context->structures()),
+      fetched_states_(context->structures()),
       input_regions_(context->structures()),
       parameter_regions_(context->structures()),
       trained_(context->structures()),
@@ -91,6 +92,7 @@ Trainer::Trainer(const ContextRef& context, const ModelRef& model, TrainerOption
     if (options_.shards > 1) sharded_.emplace(*context, options_, memory_);
     lend_states();
     if (sharded_) sharded_->join(*model, options_);
+    if (sharded_) sharded_->require_room();
     memory_.allocate();
     if (norm_) norm_->allocate();
     if (sharded_) sharded_->allocate();
@@ -379,6 +381,7 @@ StepReport Trainer::run_step() {
     else
         check_limits(memory_);
     for (Block& copy : fetched_) copy = Block();  // a device's: the host had them until now
+    fetched_states_.clear();
     StepReport report;
     report.step = step_ + 1;
     report.learning_rate = learning_rate_at(options_.schedule, step_);
@@ -547,6 +550,11 @@ void Trainer::capture(TrainingState& state) {
     sort_by_name(state);
 }
 
+const void* Trainer::fetch_state(std::size_t region) {
+    fetched_states_.resize(sharded_->update().program().plan().regions.size());
+    return sharded_->update().fetch(region, fetched_states_[region]);
+}
+
 // Those of all ranks, on rank 0, which has the others' in `copies`; on the others there are their own. copies
 // NULL: on all ranks, without the values of those that another one has.
 void Trainer::list_states(TrainingState& state, std::pmr::vector<Buffer>* copies) {
@@ -560,7 +568,7 @@ void Trainer::list_states(TrainingState& state, std::pmr::vector<Buffer>* copies
             const int values = region(RegionKind::parameter, parameter.c_str());
             const Region& place = memory_.program().plan().regions[static_cast<std::size_t>(values)];
             const int own = update.find(RegionKind::state, name.c_str());
-            const void* data = own >= 0 ? update.address(static_cast<std::size_t>(own)) : nullptr;
+            const void* data = own >= 0 ? fetch_state(static_cast<std::size_t>(own)) : nullptr;
             void* copy = nullptr;
             if (copies != nullptr && own < 0 && sharded_->rank() == 0) {
                 copies->emplace_back(context_->tensors(), place.bytes);

@@ -89,6 +89,7 @@ class Trainer final {
     void read_results(StepReport& report) const;
     void check_finite(const StepReport& report);
     void note_arithmetic();
+    const void* fetch_state(std::size_t region);  // of shards' update
     void list_states(TrainingState& state, std::pmr::vector<Buffer>* copies);
     void restore(const TrainingState& state);
     void capture(TrainingState& state);
@@ -109,6 +110,7 @@ class Trainer final {
     std::optional<ShardedStep> sharded_;       // of several shards; memory_ is then that of one
     ScratchFile states_;                       // of optimizer state, where there is a folder for it
     mutable std::pmr::vector<Block> fetched_;  // one per region, filled where fetch() needs a copy
+    std::pmr::vector<Block> fetched_states_;   // of the update of shards
     std::pmr::vector<int> input_regions_;      // model inputs, in order
     std::pmr::vector<int> parameter_regions_;  // one per model parameter; -1: the loss does not depend on it
     std::pmr::vector<std::pmr::string> trained_;  // parameters with a gradient, in the order of square_sums

@@ -233,7 +233,10 @@ void estimate_training(Context& context, const Model& model, const TrainerOption
     std::optional<ShardedStep> sharded;
     if (options.shards > 1) sharded.emplace(context, options, memory);
     if (sharded) lend_states(options, sharded->update());
-    memory.require_room();
+    if (sharded)
+        sharded->require_room();
+    else
+        memory.require_room();
     memory.add_to(bill);
     if (norm) norm->add_to(bill);
     if (sharded) sharded->add_to(bill);

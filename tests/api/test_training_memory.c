@@ -146,6 +146,81 @@ static void test_every_budget_has_the_same_bits(void** state) {
         }
 }
 
+/* ---- A loss in pieces of rows ---- */
+
+/* 8 x 72 tokens of 700 classes: more than 512 rows of logits, which are most of what is alive. */
+enum { kRows = 8, kLength = 72, kManyClasses = 700 };
+
+static volta_model* many_classes(volta_context* context, int kind) {
+    volta_model* model;
+    if (kind == 0) {
+        volta_gpt_options gpt = VOLTA_GPT_OPTIONS_INIT;
+        gpt.vocabulary = kManyClasses, gpt.layers = 1, gpt.dim = 32, gpt.heads = 2, gpt.context = kLength;
+        gpt.dropout = 0.1;
+        assert_ok(volta_model_create_gpt(context, &gpt, 7, &model));
+        return model;
+    }
+    volta_llama_options llama = VOLTA_LLAMA_OPTIONS_INIT;
+    llama.vocabulary = kManyClasses, llama.layers = 1, llama.dim = 32, llama.heads = 2,
+    llama.context = kLength;
+    llama.untied = kind == 2;
+    assert_ok(volta_model_create_llama(context, &llama, 7, &model));
+    return model;
+}
+
+static void train_many_classes(volta_context* context, int kind, const volta_trainer_options* options,
+                               char* hash, volta_bill* bill) {
+    static int32_t tokens[kRows * kLength + 1];
+    const int64_t shape[] = {kRows, kLength};
+    volta_model* const model = many_classes(context, kind);
+    volta_trainer* trainer;
+    volta_tensor *input, *targets;
+    for (int i = 0; i <= kRows * kLength; ++i) tokens[i] = i * 7919 % kManyClasses;
+    for (int i = 0; i < 9; ++i) tokens[kRows * kLength - i * 31] = i % 3 == 0 ? kManyClasses - 1 : 0;
+    assert_ok(volta_tensor_wrap(context, VOLTA_I32, shape, 2, tokens, &input));
+    assert_ok(volta_tensor_wrap(context, VOLTA_I32, shape, 2, tokens + 1, &targets));
+    assert_ok(volta_trainer_create(model, options, &trainer));
+    const volta_tensor* given[] = {input};
+    for (int step = 0; step < kSteps; ++step) assert_ok(volta_trainer_step(trainer, given, 1, targets, NULL));
+    assert_ok(volta_trainer_hash(trainer, hash));
+    assert_ok(volta_trainer_get_bill(trainer, bill));
+    volta_tensor_release(input);
+    volta_tensor_release(targets);
+    volta_trainer_release(trainer);
+    volta_model_release(model);
+}
+
+static void test_a_loss_in_pieces_has_the_same_bits(void** state) {
+    (void)state;
+    const int64_t shape[] = {kRows, kLength};
+    for (int kind = 0; kind < 3; ++kind) /* tied, tied, with a head of its own */
+        for (uint32_t threads = 1; threads <= 2; ++threads)
+            for (int32_t update = 0; update < 2; ++update) {
+                char whole[kHash], cut[kHash];
+                volta_context* context;
+                volta_bill fastest = VOLTA_BILL_INIT, bill = VOLTA_BILL_INIT;
+                volta_training_cost cost = VOLTA_TRAINING_COST_INIT;
+                volta_trainer_options options = small_trainer_options(shape);
+                options.clip_norm = 0;
+                options.update_in_backward = update;
+                assert_ok(context_on(NULL, threads, 0, 0, &context));
+                train_many_classes(context, kind, &options, whole, &fastest);
+                volta_model* const model = many_classes(context, kind);
+                assert_ok(volta_trainer_estimate(model, &options, NULL, NULL, &cost));
+                volta_model_release(model);
+                const uint64_t logits = sizeof(float) * kRows * kLength * kManyClasses;
+                assert_true(cost.smallest_activations < fastest.activations && fastest.activations > logits);
+                const uint64_t budgets[] = {fastest.activations - 1, cost.smallest_activations};
+                for (int b = 0; b < 2; ++b) {
+                    options.activation_budget = budgets[b];
+                    train_many_classes(context, kind, &options, cut, &bill);
+                    assert_string_equal(whole, cut);
+                    assert_true(bill.activations <= budgets[b]);
+                }
+                volta_context_release(context);
+            }
+}
+
 static void test_a_smaller_budget_is_no_larger_plan(void** state) {
     (void)state;
     enum { kBudgets = 8 };
@@ -329,6 +404,31 @@ static void assert_same_files(const char* a, const char* b) {
     } while (left != EOF);
     fclose(first);
     fclose(second);
+}
+
+/* Steps in the order that needs less memory: never more than in the other, and the same bits. */
+static void test_the_order_of_steps_changes_no_bit(void** state) {
+    (void)state;
+    for (int s = 0; s < kSubjectCount; ++s) {
+        const volta_trainer_options options = options_of(&kSubjects[s]);
+        volta_bill bills[2] = {VOLTA_BILL_INIT, VOLTA_BILL_INIT};
+        char hashes[2][kHash];
+        for (int order = VOLTA_STEP_ORDER_GRAPH; order <= VOLTA_STEP_ORDER_MEMORY; ++order) {
+            volta_context_options of_context = VOLTA_CONTEXT_OPTIONS_INIT;
+            volta_context* context;
+            of_context.step_order = order;
+            assert_ok(volta_context_create(&of_context, &context));
+            train(context, &kSubjects[s], &options, hashes[order], &bills[order]);
+            volta_context_release(context);
+        }
+        assert_string_equal(hashes[0], hashes[1]);
+        assert_true(bills[1].activations <= bills[0].activations);
+    }
+    volta_context_options wrong = VOLTA_CONTEXT_OPTIONS_INIT;
+    volta_context* context = NULL;
+    wrong.step_order = 2;
+    assert_fails(volta_context_create(&wrong, &context), VOLTA_INVALID_ARGUMENT,
+                 "step_order is 2, it must be 0 or 1");
 }
 
 static void test_checkpoints_know_nothing_of_it(void** state) {
@@ -711,9 +811,11 @@ static void test_what_updates_in_the_backward_pass_refuse(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_budget_has_the_same_bits),
+        cmocka_unit_test(test_a_loss_in_pieces_has_the_same_bits),
         cmocka_unit_test(test_a_smaller_budget_is_no_larger_plan),
         cmocka_unit_test(test_a_budget_too_small_is_refused_by_name),
         cmocka_unit_test(test_a_hosts_budget_is_met),
+        cmocka_unit_test(test_the_order_of_steps_changes_no_bit),
         cmocka_unit_test(test_the_steps_of_a_plan_are_its_bill),
         cmocka_unit_test(test_wrong_calls_of_the_steps),
         cmocka_unit_test(test_checkpoints_know_nothing_of_it),

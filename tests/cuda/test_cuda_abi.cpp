@@ -37,6 +37,7 @@ VOLTA_SAME(fill_words, cuMemsetD32Async);
 VOLTA_SAME(stream_create, cuStreamCreate);
 VOLTA_SAME(stream_destroy, cuStreamDestroy_v2);
 VOLTA_SAME(stream_synchronize, cuStreamSynchronize);
+VOLTA_SAME(stream_query, cuStreamQuery);
 VOLTA_SAME(capture_begin, cuStreamBeginCapture_v2);
 VOLTA_SAME(capture_end, cuStreamEndCapture);
 VOLTA_SAME(event_create, cuEventCreate);

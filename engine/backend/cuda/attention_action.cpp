@@ -74,7 +74,7 @@ jit::CudaAttentionArgs AttentionAction::args_of(const StepCall& call) const noex
         args.scratch = call.at<float>(scratch_);
     }
     if (work_.shape.dropout > 0) args.random = call.at<std::uint32_t>(work_.random);
-    args.first_sequence = static_cast<std::uint32_t>(work_.shape.batch * call.micro_index);
+    args.first_sequence = static_cast<std::uint32_t>(work_.shape.batch * call.step_micro_index);
     return args;
 }
 

@@ -70,6 +70,24 @@ class GpuMemory final : public Memory {
     std::pmr::unordered_map<CUdeviceptr, DeviceMemory> ranges_;
 };
 
+class GpuStream final : public DeviceStream {
+  public:
+    explicit GpuStream(Gpu& gpu) : gpu_(gpu) {}
+    void call(void (*function)(void* user, void* stream), void* user) override {
+        const Gpu::Turn turn(gpu_);
+        if (!turn.has_context()) fail(VOLTA_DEVICE_ERROR, "CUDA: the device was reset: its context is gone");
+        function(user, gpu_.stream());
+    }
+    bool is_idle() override {
+        bool is_done = false;
+        gpu_.require(gpu_.look(&is_done));
+        return is_done;
+    }
+
+  private:
+    Gpu& gpu_;
+};
+
 DeviceInfo info_of(const DeviceFacts& facts, std::uint64_t free_bytes) {
     DeviceInfo info = {};
     std::snprintf(info.name, sizeof info.name, "cuda:%d", facts.ordinal);
@@ -101,6 +119,7 @@ class CudaDevice final : public Device {
           level_(options.arithmetic.level),
           staging_(gpu_, options.structures),
           memory_(gpu_, staging_, options.structures),
+          stream_(gpu_),
           tuning_(options.structures) {
         if (level_ != Level::strict)
             matrices_ = make_on<CublasLtLibrary>(options.structures, gpu_, level_, options.structures);
@@ -122,6 +141,7 @@ class CudaDevice final : public Device {
     }
     Memory& memory() noexcept override { return memory_; }
     Memory& staging() noexcept override { return staging_; }
+    DeviceStream* stream() noexcept override { return &stream_; }
     ExecutablePtr compile(const Plan& plan, const BackendContext& context) override {
         std::optional<ProductChoice> forced;
         if (context.forced_choice != nullptr) forced = parse_choice(context.forced_choice);
@@ -156,6 +176,7 @@ class CudaDevice final : public Device {
     HeapPtr<CublasLtLibrary> matrices_;  // NULL: the level is strict
     PinnedStaging staging_;
     GpuMemory memory_;
+    GpuStream stream_;
     TuningTable tuning_;
     std::optional<TuningFolder> folder_;  // none: results stay in memory
     mutable Error failure_{VOLTA_OK, ""};

@@ -208,6 +208,16 @@ volta_status Gpu::wait() noexcept {
     return run(driver_.api().stream_synchronize, stream_);
 }
 
+volta_status Gpu::look(bool* is_done) noexcept {
+    const Turn turn(*this);
+    *is_done = false;
+    if (!may_wait("looking at the stream")) return failure_.status();
+    const CUresult result = driver_.api().stream_query.function(stream_);
+    if (result == kCudaNotReady) return VOLTA_OK;
+    *is_done = true;
+    return report(result, driver_.api().stream_query.name);
+}
+
 // ---- Failures
 
 volta_status Gpu::report(CUresult result, const char* call) noexcept {

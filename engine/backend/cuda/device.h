@@ -102,6 +102,7 @@ class Gpu final : private DeviceSource {
     // parameters[i]: address of the i-th parameter, read during the call.
     volta_status launch(const Kernel& kernel, const LaunchShape& shape, void** parameters) noexcept;
     volta_status wait() noexcept;  // until everything in the stream is done: failures of kernels show here
+    volta_status look(bool* is_done) noexcept;  // whether it is, without waiting
 
     // ---- Failures
     // The latest call that did not return VOLTA_OK: its status and sentence. VOLTA_OK and "" before the

@@ -123,6 +123,7 @@ struct DriverApi {
     DriverCall<CUstream*, unsigned> stream_create{library, "cuStreamCreate"};
     DriverCall<CUstream> stream_destroy{library, "cuStreamDestroy_v2"};
     DriverCall<CUstream> stream_synchronize{library, "cuStreamSynchronize"};
+    DriverCall<CUstream> stream_query{library, "cuStreamQuery"};
     DriverCall<CUstream, int> capture_begin{library, "cuStreamBeginCapture_v2"};
     DriverCall<CUstream, CUgraph*> capture_end{library, "cuStreamEndCapture"};
     DriverCall<CUevent*, unsigned> event_create{library, "cuEventCreate"};

@@ -20,12 +20,13 @@ struct Recording {
     void* workspace = nullptr;
     const void* seen = nullptr;
     std::array<int, 2> needs_finite = {};
+    std::uint32_t first_micro_batch = 0;
     bool ran = false;
     Graph graph;
 
     bool is_same(const RunState& state, const void* seen_now) const noexcept {
         return ran && workspace == state.workspace && seen == seen_now &&
-               needs_finite == state.update_needs_finite &&
+               needs_finite == state.update_needs_finite && first_micro_batch == state.first_micro_batch &&
                std::equal(addresses.begin(), addresses.end(), state.regions);
     }
     void remember(const RunState& state, const void* seen_now) noexcept {
@@ -33,6 +34,7 @@ struct Recording {
         workspace = state.workspace;
         seen = seen_now;
         needs_finite = state.update_needs_finite;
+        first_micro_batch = state.first_micro_batch;
         ran = true;
         graph.clear();
     }
@@ -170,7 +172,7 @@ class CudaExecutable final : public Executable {
 
     volta_status run_step(std::size_t step, const RunState& state) noexcept {
         StepCall call = {state.regions, static_cast<unsigned char*>(state.workspace), state.micro_index,
-                         gpu_};
+                         state.first_micro_batch + state.micro_index, gpu_};
         for (std::size_t k = 0; k < call.needs_finite.size(); ++k) {
             const int region = state.update_needs_finite[k];
             if (steps_[step].phase == Phase::update && region >= 0)

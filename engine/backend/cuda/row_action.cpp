@@ -36,7 +36,7 @@ RowAction::RowAction(CudaStep& step, const jit::RowPlan& plan, const std::pmr::v
 volta_status RowAction::run(const StepCall& call) const noexcept {
     const std::int64_t outer_count = loops_.outer_count();
     const auto rows_before =
-        use_.counts_rows_over_step ? outer_count * loops_.rows * call.micro_index : std::int64_t{0};
+        use_.counts_rows_over_step ? outer_count * loops_.rows * call.step_micro_index : std::int64_t{0};
     jit::CudaRowArgs args = {};
     args.rows = loops_.rows;
     args.columns = loops_.columns;

@@ -22,6 +22,7 @@ struct StepCall {
     void* const* regions;
     unsigned char* workspace;
     std::uint32_t micro_index;
+    std::uint32_t step_micro_index;  // counted in the whole step, of which a plan may compute a part
     Gpu& gpu;
     // RunState::update_needs_finite, of an update: NULL otherwise.
     std::array<const std::uint32_t*, 2> needs_finite = {};

@@ -57,6 +57,7 @@ struct CUstream_st {
     CUgraph recording = nullptr;
     bool invalidated = false;
     std::thread::id recorder;
+    int busy = 0;  // with what another library does beside the driver
 };
 struct CUevent_st {
     CUcontext context;

@@ -8,6 +8,10 @@
 namespace volta::fake {
 
 CUresult drain(CUstream stream) {
+    if (stream->busy > 0) {
+        complain("somebody waits for a stream, or works behind it, that a library keeps busy");
+        return kCudaUnknown;
+    }
     std::vector<Work> work;
     work.swap(stream->queue);
     return run_work(work, stream->context);
@@ -25,7 +29,7 @@ static CUresult drain_until(CUstream stream, CUevent event) {
 
 CUresult drain_all(CUcontext context) {
     for (auto* const stream : machine().streams)
-        if (stream->context == context) drain(stream);
+        if (stream->context == context && stream->busy == 0) drain(stream);  // another rank's may be
     return context->fatal;
 }
 
@@ -198,6 +202,13 @@ CUresult cuStreamDestroy_v2(CUstream stream) {
 CUresult cuStreamSynchronize(CUstream stream) {
     FAKE_CALL("cuStreamSynchronize", idle);
     return is_usable(stream, call.context) ? drain(stream) : kCudaInvalidHandle;
+}
+
+// Work goes on by itself: what waited is done when somebody looks.
+CUresult cuStreamQuery(CUstream stream) {
+    FAKE_CALL("cuStreamQuery", idle);
+    if (!is_usable(stream, call.context)) return kCudaInvalidHandle;
+    return stream->busy > 0 ? kCudaNotReady : drain(stream);
 }
 
 CUresult cuStreamBeginCapture_v2(CUstream stream, int) {

@@ -1,0 +1,180 @@
+// Ranks whose devices exchange by NCCL, and one that fails: the others say which and why, in time. Ranks are
+// processes here, forked before any of them has seen a device.
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+
+#include "tests/cuda/device_ranks.h"
+
+namespace {
+using namespace volta::test;
+
+struct Told {  // by a rank, in memory that its process shares with the test
+    volta_status status;
+    char text[512];
+    double seconds;  // of its training
+    std::atomic<int> steps;
+};
+
+double seconds_now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+class Ranks final {
+  public:
+    Ranks(std::uint32_t size, double timeout, const char* library = nullptr) : place_("nccl") {
+        told_ = static_cast<Told*>(mmap(nullptr, sizeof(Told) * kMostProcesses, PROT_READ | PROT_WRITE,
+                                        MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+        for (std::uint32_t r = 0; r < size; ++r) {
+            const pid_t process = fork();
+            if (process == 0) run(r, size, timeout, library);
+            processes_.push_back(process);
+        }
+    }
+    ~Ranks() {
+        for (std::uint32_t r = 0; r < processes_.size(); ++r) end(r);
+        wait();
+        munmap(told_, sizeof(Told) * kMostProcesses);
+    }
+    Ranks(const Ranks&) = delete;
+    Ranks& operator=(const Ranks&) = delete;
+
+    void end(std::uint32_t rank) {
+        if (processes_[rank] > 0) kill(processes_[rank], SIGKILL);
+    }
+    void wait() {
+        for (pid_t& process : processes_) {
+            if (process > 0) waitpid(process, nullptr, 0);
+            process = -1;
+        }
+    }
+    const Told& operator[](std::uint32_t rank) const { return told_[rank]; }
+
+  private:
+    [[noreturn]] void run(std::uint32_t r, std::uint32_t size, double timeout, const char* library) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        volta_group_options options = options_of(place_, r, size, timeout);
+        options.library = library;
+        Run run;
+        run.device = "cuda";
+        train(run, options, told_[r]);
+        _exit(0);
+    }
+
+    static void train(const Run& run, const volta_group_options& options, Told& told) {
+        const double begin = seconds_now();
+        Rank rank(run, &options);
+        rank.make_trainer();
+        for (int step = 0; step < 3 && rank.is_ok(); ++step) {
+            rank.make_step(step);
+            if (rank.is_ok()) ++told.steps;
+        }
+        told.seconds = seconds_now() - begin;
+        told.status = rank.result().status;
+        std::snprintf(told.text, sizeof told.text, "%s", rank.result().text.c_str());
+    }
+
+    const Place place_;
+    Told* told_;
+    std::vector<pid_t> processes_;
+};
+
+void expect_text(const Told& told, const std::string& text) {
+    if (std::string(told.text).find(text) == std::string::npos)
+        print_error("'%s' is not in '%s'\n", text.c_str(), told.text);
+    assert_int_equal(told.status, VOLTA_IO_ERROR);
+    assert_non_null(std::strstr(told.text, text.c_str()));
+}
+
+void test_no_failure(void**) {
+    Ranks ranks(2, 60);
+    ranks.wait();
+    for (const std::uint32_t r : {0u, 1u}) {
+        if (ranks[r].status != VOLTA_OK) print_error("%s\n", ranks[r].text);
+        assert_int_equal(ranks[r].status, VOLTA_OK);
+        assert_int_equal(ranks[r].steps, 3);
+    }
+}
+
+// A message of rank 1 in its second step never goes: both are amid an exchange of NCCL. Its process is killed
+// there.
+void test_a_rank_dies_amid_an_exchange(void**) {
+    const Setting stall("VOLTA_FAKE_NCCL_STALL", "1:20");
+    Ranks ranks(2, 60);
+    for (const double begin = seconds_now(); ranks[0].steps < 1; usleep(10000))
+        assert_true(seconds_now() - begin < 60);
+    usleep(300000);
+    const double killed = seconds_now();
+    ranks.end(1);
+    ranks.wait();
+    assert_true(seconds_now() - killed < 10);
+    expect_text(ranks[0], "rank 1 has ended: its connection is closed");
+}
+
+// Nobody dies: after the timeout one of the two says of the other that it has not answered, and both have
+// the same sentence.
+void test_an_exchange_hangs(void**) {
+    const Setting stall("VOLTA_FAKE_NCCL_STALL", "1:3");
+    Ranks ranks(2, 2);
+    ranks.wait();
+    for (const std::uint32_t r : {0u, 1u}) {
+        expect_text(ranks[r], "has not answered for 2 s");
+        assert_true(ranks[r].seconds < 60);
+    }
+    assert_string_equal(ranks[0].text, ranks[1].text);
+}
+
+// A function that fails on one rank: its name and NCCL's words are in the sentence of both.
+void test_a_function_fails(void**) {
+    struct {
+        const char *fault, *text;
+    } const kCases[] = {
+        {"ncclSend:2:2", "ncclSend of NCCL 22005: unhandled system error"},
+        {"ncclRecv:1:6", "ncclRecv of NCCL 22005: remote process exited or there was a network error"},
+        {"ncclGroupEnd:2:3", "ncclGroupEnd of NCCL 22005: internal error"},
+        {"ncclCommGetAsyncError:9:6", "of NCCL 22005: remote process exited"},
+        {"ncclCommInitRankConfig:1:5", "ncclCommInitRankConfig of NCCL 22005: invalid usage"},
+    };
+    for (const auto& one : kCases) {
+        const Setting fault("VOLTA_FAKE_CUDA_FAIL", one.fault);
+        Ranks ranks(2, 30);
+        ranks.wait();
+        for (const std::uint32_t r : {0u, 1u}) expect_text(ranks[r], one.text);
+    }
+}
+
+// The device fails on one rank, beside NCCL: the other names the rank.
+void test_the_device_fails(void**) {
+    const Setting fault("VOLTA_FAKE_CUDA_FAIL", "cuStreamQuery:2:700");
+    Ranks ranks(2, 30);
+    ranks.wait();
+    int of_device = 0;
+    for (const std::uint32_t r : {0u, 1u}) {
+        of_device += ranks[r].status == VOLTA_DEVICE_ERROR;
+        if (ranks[r].status != VOLTA_DEVICE_ERROR) expect_text(ranks[r], "has ended: ");
+        assert_non_null(std::strstr(ranks[r].text, "CUDA_ERROR_ILLEGAL_ADDRESS"));
+    }
+    assert_true(of_device >= 1);
+}
+
+int make_kernels(void**) { return mkdtemp(kernels) == nullptr ? -1 : 0; }
+int remove_kernels(void**) {
+    std::filesystem::remove_all(kernels);
+    return 0;
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_failure),        cmocka_unit_test(test_a_rank_dies_amid_an_exchange),
+        cmocka_unit_test(test_an_exchange_hangs), cmocka_unit_test(test_a_function_fails),
+        cmocka_unit_test(test_the_device_fails),
+    };
+    return cmocka_run_group_tests(tests, make_kernels, remove_kernels);
+}

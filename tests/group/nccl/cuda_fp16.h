@@ -1,0 +1,2 @@
+// Types of NCCL's functions that are not called.
+#pragma once
