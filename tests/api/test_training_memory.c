@@ -572,30 +572,36 @@ static void clip(volta_context* context, const subject* of, const volta_trainer_
 
 static void check_clipping(volta_context* context, const subject* of, volta_trainer_options options) {
     char apart[kHash], within[kHash];
-    volta_bill bill = VOLTA_BILL_INIT, early = VOLTA_BILL_INIT, without = VOLTA_BILL_INIT,
-               least = VOLTA_BILL_INIT;
-    volta_training_cost cost = VOLTA_TRAINING_COST_INIT, plain = VOLTA_TRAINING_COST_INIT;
+    volta_bill bill = VOLTA_BILL_INIT, early = VOLTA_BILL_INIT, without = VOLTA_BILL_INIT;
     double reports, same;
-    estimate(context, of, &options, NULL, &plain);
     clip(context, of, &options, apart, &reports, &bill);
     options.update_in_backward = 1;
     clip(context, of, &options, within, &same, &early);
     assert_string_equal(apart, within);
     assert_true(reports == same);
-    estimate(context, of, &options, NULL, &cost);
-    assert_true(cost.operations > 1.9 * plain.operations && cost.repeated_operations == 0);
 
     /* One arena for both passes: not more than the second has alone. */
     options.clip_norm = 0;
     estimate(context, of, &options, &without, NULL);
-    options.clip_norm = kClip;
     assert_true(early.gradients == 0 && early.total < bill.total);
     assert_true(early.activations <= without.activations + without.activations / 50);
+}
 
+static void check_clipping_in_the_least(volta_context* context, const subject* of,
+                                        volta_trainer_options options) {
+    char apart[kHash], within[kHash];
+    volta_bill bill = VOLTA_BILL_INIT;
+    volta_training_cost cost = VOLTA_TRAINING_COST_INIT, plain = VOLTA_TRAINING_COST_INIT;
+    double reports, same;
+    estimate(context, of, &options, NULL, &plain);
+    clip(context, of, &options, apart, &reports, &bill);
+    options.update_in_backward = 1;
+    estimate(context, of, &options, NULL, &cost);
+    assert_true(cost.operations > 1.9 * plain.operations && cost.repeated_operations == 0);
     options.activation_budget = cost.smallest_activations;
-    clip(context, of, &options, within, &same, &least);
+    clip(context, of, &options, within, &same, &bill);
     assert_string_equal(apart, within);
-    assert_true(reports == same && least.activations <= cost.smallest_activations);
+    assert_true(reports == same && bill.activations <= cost.smallest_activations);
     options.activation_budget -= 1;
     volta_model* const model = of->make(context);
     volta_trainer* trainer = NULL;
@@ -617,8 +623,40 @@ static void test_clipping_with_updates_in_the_backward_pass(void** state) {
             options.momentum = optimizer == VOLTA_SGD ? 0.9 : 0;
             assert_ok(context_on(NULL, 1 + (uint32_t)s % 2, 0, 0, &context));
             check_clipping(context, &kSubjects[s], options);
+            if (optimizer == VOLTA_ADAMW) check_clipping_in_the_least(context, &kSubjects[s], options);
             volta_context_release(context);
         }
+}
+
+static void test_a_hosts_budget_holds_both_passes(void** state) {
+    (void)state;
+    for (int s = 0; s < kSubjectCount; s += 2) {
+        volta_trainer_options options = options_of(&kSubjects[s]);
+        volta_bill fastest = VOLTA_BILL_INIT, bill = VOLTA_BILL_INIT;
+        volta_training_cost cost = VOLTA_TRAINING_COST_INIT;
+        volta_trainer* trainer = NULL;
+        char whole[kHash], cut[kHash];
+        options.clip_norm = kClip;
+        options.update_in_backward = 1;
+        volta_context* context = context_of(0);
+        train(context, &kSubjects[s], &options, whole, &fastest);
+        estimate(context, &kSubjects[s], &options, NULL, &cost);
+        volta_context_release(context);
+
+        const uint64_t spare = (fastest.activations - cost.smallest_activations) / 2;
+        context = context_of(fastest.total - spare);
+        train(context, &kSubjects[s], &options, cut, &bill);
+        assert_string_equal(whole, cut);
+        assert_true(bill.total <= fastest.total - spare);
+        volta_context_release(context);
+
+        context = context_of(fastest.total - fastest.activations + cost.smallest_activations - 1);
+        volta_model* const model = kSubjects[s].make(context);
+        assert_int_equal(volta_trainer_create(model, &options, &trainer), VOLTA_OUT_OF_MEMORY);
+        assert_non_null(strstr(volta_last_error(), "the trainer needs"));
+        volta_model_release(model);
+        volta_context_release(context);
+    }
 }
 
 static void test_a_clipped_run_goes_on_either_way(void** state) {
@@ -791,6 +829,7 @@ int main(void) {
         cmocka_unit_test(test_moments_in_a_file),
         cmocka_unit_test(test_updates_in_the_backward_pass),
         cmocka_unit_test(test_clipping_with_updates_in_the_backward_pass),
+        cmocka_unit_test(test_a_hosts_budget_holds_both_passes),
         cmocka_unit_test(test_a_clipped_run_goes_on_either_way),
         cmocka_unit_test(test_a_clipped_step_that_is_not_finite_changes_nothing),
         cmocka_unit_test(test_a_clipped_step_that_is_stopped_changes_nothing),

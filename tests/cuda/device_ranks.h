@@ -31,6 +31,8 @@ struct Run {
     std::uint64_t shards = kShards, micro_batches = kShards, budget = kBudget;
     int first_step = 0, steps = 3;
     std::string from, to;  // checkpoints
+    double clip_norm = 1;
+    bool update_in_backward = false;
 };
 
 struct Result {
@@ -92,7 +94,8 @@ class Rank final {
         options.shards = run_.shards;
         options.micro_batches = run_.micro_batches;
         options.learning_rate = 1e-2;
-        options.clip_norm = 1;
+        options.clip_norm = run_.clip_norm;
+        options.update_in_backward = run_.update_in_backward;
         options.seed = 3;
         options.group = group_.object;
         if (run_.from.empty()) return check(volta_trainer_create(model_.object, &options, &trainer_.object));
