@@ -278,7 +278,7 @@ void ShardedStep::allocate_levels() {
         levels_.push_back(static_cast<unsigned char*>(on_device_.back().data()));
     }
     if (addition_) addition_->allocate();
-    if (devices_) return devices_->allocate();
+    if (devices_) return devices_->allocate(summed_.size());
     if (collective_) exchanged_memory_ = exchanged_memory();
 }
 
