@@ -94,6 +94,7 @@ fi
 part memory 240 "$check" memory $small --folder "$work"
 if [ $fake = yes ]; then
     part training 400 "$check" training --small --steps "$steps" --folder "$work"
+    part shards 240 "$check" shards --small
     part products 400 "$check" products --small
     part choices 400 "$check" choices --small --folder "$work"
     part functions 400 "$check" functions --small
@@ -108,6 +109,7 @@ fi
 part products 240 "$check" products
 part choices 240 "$check" choices --folder "$work"
 part training 420 "$check" training --steps "$steps" --folder "$work"
+part shards 240 "$check" shards
 for precision in fp32 tf32 bf16; do
     part levels_$precision 240 "$check" levels_$precision --steps "$steps" --folder "$work"
 done

@@ -47,7 +47,8 @@ std::uint64_t DeviceExchange::needed_bytes() const {
     return bytes;
 }
 
-void DeviceExchange::allocate() {
+void DeviceExchange::allocate(std::size_t parameters) {
+    for (DevicePieces* const pieces : {&sent_pieces_, &received_pieces_}) pieces->reserve(parameters + 1);
     received_ = Block(context_.memory(), static_cast<std::size_t>(received_bytes_));
     for (const Sum& one : sums_) one.sum->allocate();
 }

@@ -20,8 +20,8 @@ class DeviceExchange final {
     DeviceExchange(Context& context, GroupRef group, std::uint64_t begin,
                    const std::pmr::vector<std::uint64_t>& ends);
     void add_to(volta_bill& bill) const;
-    std::uint64_t needed_bytes() const;  // of the device
-    void allocate();
+    std::uint64_t needed_bytes() const;     // of the device
+    void allocate(std::size_t parameters);  // that gather() will be given, at most
 
     // The sums of this rank, in `level`, become those over all ranks; of others, a part of it. Throws as
     // Group::exchange.

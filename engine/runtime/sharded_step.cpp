@@ -217,6 +217,12 @@ void ShardedStep::add_to(volta_bill& bill) const {
     update_->add_to(bill);
 }
 
+std::uint64_t ShardedStep::needed_bytes() const {
+    volta_bill own = {};
+    add_to(own);
+    return own.total;
+}
+
 void ShardedStep::require_room() const {
     if (!is_on_device()) return shard_.require_room();
     const std::uint64_t needed = shard_.needed_bytes() + level_bytes_ * (log2_of(local_shards_) + 1) +
@@ -237,7 +243,7 @@ float* ShardedStep::exchanged(const Summed& tensor) const {
 
 // Zeros: what lies between tensors is added with them.
 unsigned char* ShardedStep::own(std::uint64_t bytes) {
-    owned_.emplace_back(context_.tensors(), static_cast<std::size_t>(bytes), true);
+    owned_.emplace_back(context_.staging(), static_cast<std::size_t>(bytes), true);
     return static_cast<unsigned char*>(owned_.back().data());
 }
 
@@ -272,7 +278,7 @@ void ShardedStep::allocate_levels() {
         levels_.push_back(static_cast<unsigned char*>(on_device_.back().data()));
     }
     if (addition_) addition_->allocate();
-    if (devices_) return devices_->allocate();
+    if (devices_) return devices_->allocate(summed_.size());
     if (collective_) exchanged_memory_ = exchanged_memory();
 }
 
@@ -304,7 +310,7 @@ void ShardedStep::allocate() {
     allocate_levels();
     for (const int input : inputs_)
         staged_.emplace_back(
-            context_.tensors(),
+            context_.staging(),
             static_cast<std::size_t>(local_shards_ *
                                      shard_.program().plan().regions[static_cast<std::size_t>(input)].bytes),
             true);

@@ -142,8 +142,9 @@ TrainingPrograms prepare_both(Context& context, const TrainingGraphs& graphs, co
 
 // Throws where the memory that there is cannot hold the step. 0: it can; else what activations may take.
 std::uint64_t budget_that_fits(Context& context, const TrainingGraphs& graphs, const PrepareOptions& wanted,
-                               const ProgramMemory& memory, const std::optional<NormPass>& norm) {
-    const std::uint64_t needed = memory.needed_bytes() + (norm ? norm->needed_bytes() : 0),
+                               const ProgramMemory& memory, const std::optional<NormPass>& norm,
+                               std::uint64_t of_shards) {
+    const std::uint64_t needed = memory.needed_bytes() + (norm ? norm->needed_bytes() : 0) + of_shards,
                         available = memory.program().memory().available(),
                         activations = norm ? norm->arena_bytes() : memory.arena_bytes();
     if (needed <= available) return 0;
@@ -173,7 +174,13 @@ TrainingPrograms prepare_training(Context& context, const Model& model, const Tr
         lend_others(model, options, memory);
         std::optional<NormPass> norm;
         if (programs.norm != nullptr) norm.emplace(*programs.norm, memory, context.structures());
-        const std::uint64_t budget = budget_that_fits(context, graphs, wanted, memory, norm);
+        std::uint64_t of_shards = 0;
+        if (options.shards > 1) {
+            ShardedStep sharded(context, options, memory);
+            lend_states(options, sharded.update());
+            of_shards = sharded.needed_bytes();
+        }
+        const std::uint64_t budget = budget_that_fits(context, graphs, wanted, memory, norm, of_shards);
         if (budget == 0) return programs;
         wanted.activation_budget = budget;
     }

@@ -30,9 +30,9 @@ struct Run {
     std::string device = "cpu";
     std::uint64_t shards = kShards, micro_batches = kShards, budget = kBudget;
     int first_step = 0, steps = 3;
-    std::string from, to;  // checkpoints
     double clip_norm = 1;
     bool update_in_backward = false;
+    std::string from, to, to_parts;  // checkpoints
 };
 
 struct Result {
@@ -61,6 +61,8 @@ class Rank final {
         if (is_ok()) check(volta_trainer_hash(trainer_.object, hash));
         result_.hash = hash;
         if (is_ok() && !run_.to.empty()) check(volta_trainer_save(trainer_.object, run_.to.c_str()));
+        if (is_ok() && !run_.to_parts.empty())
+            check(volta_trainer_save_sharded(trainer_.object, run_.to_parts.c_str()));
         return result_;
     }
 
@@ -68,6 +70,7 @@ class Rank final {
     Result& result() { return result_; }
     const OwnedContext& context() const { return context_; }
     volta_trainer* trainer() const { return trainer_.object; }
+    volta_model* model() const { return model_.object; }
 
     void make_model() {
         if (!is_ok() || model_.object != nullptr) return;
@@ -87,9 +90,17 @@ class Rank final {
     void make_trainer() {
         make_model();
         if (!is_ok()) return;
+        volta_trainer_options options = this->options();
+        if (run_.from.empty()) return check(volta_trainer_create(model_.object, &options, &trainer_.object));
+        options.input_shapes = nullptr;
+        options.input_extent_count = 0;
+        check(volta_trainer_resume(model_.object, &options, &trainer_.object));
+    }
+
+    volta_trainer_options options() const {
+        static constexpr std::int64_t kTokens[] = {kRows, kTime}, kNumbers[] = {3 * kRows, kFeatures};
         volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
-        const std::int64_t tokens[] = {kRows, kTime}, rows[] = {3 * kRows, kFeatures};
-        options.input_shapes = is_gpt() ? tokens : rows;
+        options.input_shapes = is_gpt() ? kTokens : kNumbers;
         options.input_extent_count = 2;
         options.shards = run_.shards;
         options.micro_batches = run_.micro_batches;
@@ -98,10 +109,7 @@ class Rank final {
         options.update_in_backward = run_.update_in_backward;
         options.seed = 3;
         options.group = group_.object;
-        if (run_.from.empty()) return check(volta_trainer_create(model_.object, &options, &trainer_.object));
-        options.input_shapes = nullptr;
-        options.input_extent_count = 0;
-        check(volta_trainer_resume(model_.object, &options, &trainer_.object));
+        return options;
     }
 
     void make_step(int step) {

@@ -7,10 +7,16 @@
 namespace {
 using namespace volta::test;
 
-Run on_device(Subject subject) {
+// Each rank has a device of its own.
+Run on_device(Subject subject, std::uint32_t rank) {
     Run run;
     run.subject = subject;
-    run.device = "cuda";
+    run.device = "cuda:" + std::to_string(rank);
+    return run;
+}
+
+Run of_rank(Run run, std::uint32_t rank) {
+    run.device = "cuda:" + std::to_string(rank);
     return run;
 }
 
@@ -25,7 +31,7 @@ void test_one_result(void**) {
         const Result expected = expected_of(subject);
         for (const std::uint32_t size : {1u, 2u, 4u}) {
             for (const Result& result :
-                 train_over("nccl", size, [&](std::uint32_t) { return on_device(subject); }))
+                 train_over("nccl", size, [&](std::uint32_t r) { return on_device(subject, r); }))
                 expect_same(result, expected,
                             std::string(name_of(subject)) + ", " + std::to_string(size) + " ranks");
             assert_true((fake_calls("ncclSend") > 0) == (size > 1));
@@ -40,7 +46,7 @@ void test_what_moves(void**) {
     std::uint64_t moved[2] = {}, gradients = 0;
     for (const Result& result : in_threads(2, [&](std::uint32_t r) {
              const volta_group_options options = options_of(place, r, 2, 60);
-             Rank rank(on_device(Subject::gpt), &options);
+             Rank rank(on_device(Subject::gpt, r), &options);
              rank.make_trainer();
              rank.make_step(0);
              const std::uint64_t before = bytes_to_host(rank);
@@ -61,7 +67,7 @@ void test_bill(void**) {
     const Place place("nccl");
     for (const Result& result : in_threads(4, [&](std::uint32_t r) {
              const volta_group_options options = options_of(place, r, 4, 60);
-             Rank rank(on_device(Subject::gpt), &options);
+             Rank rank(on_device(Subject::gpt, r), &options);
              const Bill bill = bill_of(rank);
              if (rank.is_ok() && bill.total != bill.held) {
                  rank.result().status = VOLTA_INTERNAL;
@@ -78,18 +84,19 @@ void test_bill(void**) {
 // A checkpoint of two ranks goes on with four, and over sockets.
 void test_checkpoints(void**) {
     const std::string path = "/tmp/volta_nccl_" + std::to_string(getpid()) + ".volta";
-    Run whole = on_device(Subject::gpt), first = whole, second = whole;
+    Run whole = on_device(Subject::gpt, 0), first = whole, second = whole;
     whole.device = "cpu";
     whole.steps = 4;
     first.steps = second.steps = second.first_step = 2;
     first.to = second.from = path;
     const Result expected = train_alone(whole);
-    for (const Result& result : train_over("nccl", 2, [&](std::uint32_t) { return first; })) {
+    for (const Result& result : train_over("nccl", 2, [&](std::uint32_t r) { return of_rank(first, r); })) {
         if (result.status != VOLTA_OK) print_error("%s\n", result.text.c_str());
         assert_int_equal(result.status, VOLTA_OK);
     }
     for (const char* const transport : {"nccl", "local"})
-        for (const Result& result : train_over(transport, 4, [&](std::uint32_t) { return second; }))
+        for (const Result& result :
+             train_over(transport, 4, [&](std::uint32_t r) { return of_rank(second, r); }))
             expect_same(result, expected, std::string("resumed over ") + transport);
     unlink(path.c_str());
 }
@@ -106,7 +113,7 @@ void test_refusals(void**) {
     volta_group_options options = options_of(place, 0, 2, 5);
     assert_string_equal(refusal(VOLTA_UNSUPPORTED, Run(), options).c_str(),
                         "transport is nccl, and the context has no device: its device is \"cpu\"");
-    const Run run = on_device(Subject::gpt);
+    const Run run = on_device(Subject::gpt, 0);
     options.library = "/nowhere/libnccl.so.2";
     std::string text = refusal(VOLTA_UNSUPPORTED, run, options);
     assert_non_null(std::strstr(text.c_str(), "NCCL: /nowhere/libnccl.so.2 cannot be opened ("));
@@ -131,6 +138,16 @@ void test_refusals(void**) {
     assert_string_equal(text.c_str(), "library is given, and transport is local: it names that of nccl");
 }
 
+// NCCL refuses two ranks on one device.
+void test_one_device_for_two(void**) {
+    for (const Result& result :
+         train_over("nccl", 2, [](std::uint32_t) { return on_device(Subject::gpt, 1); })) {
+        assert_int_equal(result.status, VOLTA_IO_ERROR);
+        assert_non_null(
+            std::strstr(result.text.c_str(), "ncclCommInitRankConfig of NCCL 22005: invalid usage"));
+    }
+}
+
 int make_kernels(void**) { return mkdtemp(kernels) == nullptr ? -1 : 0; }
 int remove_kernels(void**) {
     std::filesystem::remove_all(kernels);
@@ -140,9 +157,11 @@ int remove_kernels(void**) {
 }  // namespace
 
 int main() {
+    const Setting devices("VOLTA_FAKE_CUDA_DEVICES", "4");
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_result),  cmocka_unit_test(test_what_moves), cmocka_unit_test(test_bill),
-        cmocka_unit_test(test_checkpoints), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_one_result), cmocka_unit_test(test_what_moves),
+        cmocka_unit_test(test_bill),       cmocka_unit_test(test_checkpoints),
+        cmocka_unit_test(test_refusals),   cmocka_unit_test(test_one_device_for_two),
     };
     return cmocka_run_group_tests(tests, make_kernels, remove_kernels);
 }

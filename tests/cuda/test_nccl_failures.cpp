@@ -27,12 +27,13 @@ double seconds_now() {
 
 class Ranks final {
   public:
-    Ranks(std::uint32_t size, double timeout, const char* library = nullptr) : place_("nccl") {
+    // version_of_1: of rank 1's NCCL; NULL: that of all.
+    Ranks(std::uint32_t size, double timeout, const char* version_of_1 = nullptr) : place_("nccl") {
         told_ = static_cast<Told*>(mmap(nullptr, sizeof(Told) * kMostProcesses, PROT_READ | PROT_WRITE,
                                         MAP_SHARED | MAP_ANONYMOUS, -1, 0));
         for (std::uint32_t r = 0; r < size; ++r) {
             const pid_t process = fork();
-            if (process == 0) run(r, size, timeout, library);
+            if (process == 0) run(r, size, timeout, version_of_1);
             processes_.push_back(process);
         }
     }
@@ -56,12 +57,12 @@ class Ranks final {
     const Told& operator[](std::uint32_t rank) const { return told_[rank]; }
 
   private:
-    [[noreturn]] void run(std::uint32_t r, std::uint32_t size, double timeout, const char* library) {
+    [[noreturn]] void run(std::uint32_t r, std::uint32_t size, double timeout, const char* version_of_1) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        volta_group_options options = options_of(place_, r, size, timeout);
-        options.library = library;
+        const volta_group_options options = options_of(place_, r, size, timeout);
+        if (r == 1 && version_of_1 != nullptr) setenv("VOLTA_FAKE_NCCL_VERSION", version_of_1, 1);
         Run run;
-        run.device = "cuda";
+        run.device = "cuda:" + std::to_string(r);
         train(run, options, told_[r]);
         _exit(0);
     }
@@ -148,6 +149,13 @@ void test_a_function_fails(void**) {
     }
 }
 
+void test_versions_differ(void**) {
+    Ranks ranks(2, 30, "22105");
+    ranks.wait();
+    for (const std::uint32_t r : {0u, 1u})
+        expect_text(ranks[r], "rank 1 has NCCL 22105, and rank 0 has 22005");
+}
+
 // The device fails on one rank, beside NCCL: the other names the rank.
 void test_the_device_fails(void**) {
     const Setting fault("VOLTA_FAKE_CUDA_FAIL", "cuStreamQuery:2:700");
@@ -171,10 +179,11 @@ int remove_kernels(void**) {
 }  // namespace
 
 int main() {
+    const Setting devices("VOLTA_FAKE_CUDA_DEVICES", "4");
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_no_failure),        cmocka_unit_test(test_a_rank_dies_amid_an_exchange),
         cmocka_unit_test(test_an_exchange_hangs), cmocka_unit_test(test_a_function_fails),
-        cmocka_unit_test(test_the_device_fails),
+        cmocka_unit_test(test_versions_differ),   cmocka_unit_test(test_the_device_fails),
     };
     return cmocka_run_group_tests(tests, make_kernels, remove_kernels);
 }

@@ -73,6 +73,47 @@ void test_checkpoints(void**) {
     unlink(path.c_str());
 }
 
+// Those of the whole step, as the host reads them behind it, on the rank that updates the parameter.
+std::vector<float> gradient_of(const Run& run, const char* parameter) {
+    Rank rank(run, nullptr);
+    rank.make_trainer();
+    rank.make_step(0);
+    const float* data = nullptr;
+    std::size_t count = 0;
+    if (rank.is_ok()) rank.check(volta_trainer_gradient(rank.trainer(), parameter, &data, &count));
+    if (!rank.is_ok()) print_error("%s\n", rank.result().text.c_str());
+    return std::vector<float>(data, data + count);
+}
+
+void test_gradients(void**) {
+    for (const char* const parameter : {"token_embedding", "position_embedding"}) {
+        const std::vector<float> expected = gradient_of(Run(), parameter),
+                                 got = gradient_of(on_device(Subject::gpt), parameter);
+        assert_true(!expected.empty() && got.size() == expected.size());
+        assert_memory_equal(got.data(), expected.data(), expected.size() * sizeof(float));
+    }
+}
+
+// A folder in which each rank with a device has a part goes on by one process on the processor.
+void test_checkpoint_in_parts(void**) {
+    const std::string folder = "/tmp/volta_device_parts_" + std::to_string(getpid());
+    Run whole, half = on_device(Subject::batch_norm), rest;
+    whole.subject = rest.subject = Subject::batch_norm;
+    whole.steps = 4;
+    half.steps = rest.steps = rest.first_step = 2;
+    half.to_parts = folder;
+    rest.from = folder;
+    const Result expected = train_alone(whole);
+    for (const Result& result : train_over("tcp", 2, [&](std::uint32_t) { return half; })) {
+        if (result.status != VOLTA_OK) print_error("%s\n", result.text.c_str());
+        assert_int_equal(result.status, VOLTA_OK);
+    }
+    expect_same(train_alone(rest), expected, "resumed from parts");
+    rest.device = "cuda";
+    expect_same(train_alone(rest), expected, "resumed from parts on the device");
+    std::filesystem::remove_all(folder);
+}
+
 // What a bill says is held, to the byte, and fits where that much of the device is given.
 void test_bill(void**) {
     Rank rank(on_device(Subject::gpt), nullptr);
@@ -81,6 +122,10 @@ void test_bill(void**) {
     assert_int_equal(alone.total, alone.held);
     assert_int_equal(alone.total, alone.on_device + alone.staging);
     assert_true(alone.device >= alone.on_device);
+    volta_bill estimate = VOLTA_BILL_INIT;
+    const volta_trainer_options options = rank.options();
+    assert_true(ok(volta_trainer_estimate(rank.model(), &options, nullptr, &estimate, nullptr)));
+    assert_int_equal(estimate.total, alone.total);
 
     Run run = on_device(Subject::gpt);
     run.budget = alone.device + (std::uint64_t{64} << 10);  // allocations are rounded
@@ -126,6 +171,8 @@ int main() {
         cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_ranks_of_two_kinds),
         cmocka_unit_test(test_checkpoints),
+        cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_checkpoint_in_parts),
         cmocka_unit_test(test_bill),
         cmocka_unit_test(test_bill_of_ranks),
     };

@@ -117,13 +117,14 @@ Model make_model(const Context& context, const Subject& subject) {
     return Model(model);
 }
 
-Trainer make_trainer(const Model& model, const Subject& subject, int steps) {
+Trainer make_trainer(const Model& model, const Subject& subject, int steps, std::uint32_t shards) {
     const std::int64_t shape[] = {subject.batch, subject.time};
     volta_trainer_options options = {};
     options.struct_size = sizeof options;
     options.input_shapes = shape;
     options.input_extent_count = 2;
-    options.micro_batches = 2;
+    options.micro_batches = shards > 2 ? shards : 2;
+    options.shards = shards;
     options.seed = 5;
     options.steps = static_cast<std::uint64_t>(steps);
     options.schedule = VOLTA_SCHEDULE_COSINE;

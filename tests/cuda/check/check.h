@@ -34,6 +34,7 @@ int check_functions(const Settings& settings);
 int check_products(const Settings& settings);
 int check_choices(const Settings& settings);  // of products, as tuning has them
 int check_training(const Settings& settings);
+int check_shards(const Settings& settings);
 int check_level(const Settings& settings, volta_precision precision);  // repeatable
 int check_memory(const Settings& settings);
 
@@ -83,8 +84,8 @@ struct Subject {
 };
 std::vector<Subject> subjects(bool small);
 Model make_model(const Context& context, const Subject& subject);
-// Two micro-batches, clipping, a schedule over `steps`.
-Trainer make_trainer(const Model& model, const Subject& subject, int steps);
+// Two micro-batches, or as many as shards, clipping, a schedule over `steps`.
+Trainer make_trainer(const Model& model, const Subject& subject, int steps, std::uint32_t shards = 1);
 void set_tokens(const Trainer& trainer, const Subject& subject);
 std::string hash_of(const Trainer& trainer);
 

@@ -23,6 +23,7 @@ constexpr struct {
               {"products", check_products},
               {"choices", check_choices},
               {"training", check_training},
+              {"shards", check_shards},
               {"levels_fp32", at_repeatable<VOLTA_PRECISION_FP32>},
               {"levels_tf32", at_repeatable<VOLTA_PRECISION_TF32>},
               {"levels_bf16", at_repeatable<VOLTA_PRECISION_BF16>},

@@ -1,6 +1,7 @@
 // A fake libnccl.so.2 on the fake driver: what is sent goes over sockets of this machine, between threads and
 // processes alike, while the stream it was put into is busy. As the real one's calls where a communicator
-// does not block, its calls return at once, and what is under way is asked for.
+// does not block, its calls return at once, and what is under way is asked for. Two ranks on one device are
+// refused.
 //     VOLTA_FAKE_CUDA_FAIL=ncclSend:3:2    calls fail, as those of the driver
 //     VOLTA_FAKE_NCCL_STALL=rank:n         the n-th message of a rank is never sent
 //     VOLTA_FAKE_NCCL_VERSION=22005        what it says it is
@@ -33,6 +34,7 @@ struct Message {  // what stands before its bytes
     int from;
     std::uint64_t number;  // of this way between two ranks; 0: a greeting
     std::uint64_t bytes;
+    int device;  // of a greeting
 };
 
 // An abstract name of each rank: it ends with the process.
@@ -116,7 +118,7 @@ struct ncclComm {
         threads.emplace_back([this] { accept_all(); });
         threads.emplace_back([this] {
             for (int peer = 0; peer < ranks; ++peer)
-                if (peer != rank) send_to(peer, {rank, 0, 0}, {});
+                if (peer != rank) send_to(peer, {rank, 0, 0, context->device}, {});
         });
     }
 
@@ -157,10 +159,12 @@ struct ncclComm {
             if (!is_whole) continue;
             std::this_thread::sleep_for(std::chrono::microseconds(200));  // late, as devices are
             const std::lock_guard<std::recursive_mutex> lock(machine().mutex);
-            if (one.message.number == 0)
+            if (one.message.number == 0) {
                 ++greetings;
-            else
+                if (one.message.device == context->device) state = kInvalidUsage;  // all are of one machine
+            } else {
                 arrived.push_back(std::move(one));
+            }
             deliver();
         }
     }
@@ -276,7 +280,7 @@ NcclResult begin(const Started& one) {
         const OpenMemory open;
         std::memcpy(bytes.data(), one.data, one.bytes);
     }
-    const Message message = {comm->rank, ++comm->sent[peer], one.bytes};
+    const Message message = {comm->rank, ++comm->sent[peer], one.bytes, 0};
     const Stall stall = read_stall();
     if (stall.rank == comm->rank && stall.number == ++comm->sends) {
         comm->stalled.push_back(one.stream);
