@@ -294,6 +294,13 @@ class ArraysTest(unittest.TestCase):
                 trainer.run(3)
                 hashes.add(trainer.hash)
         self.assertEqual(len(hashes), 1)
+        found = set()
+        for early in (0, 1):  # clipped, then by a pass for the norm
+            trainer = volta.Trainer(model, shapes, clip_norm=0.05, update_in_backward=early, **options)
+            trainer.set_tokens(array.array("i", [i % 16 for i in range(200)]))
+            report = trainer.run(3)
+            found.add((trainer.hash, report["loss"], report["gradient_norm"], trainer.evaluate_tokens(array.array("i", range(16)))))
+        self.assertEqual(len(found), 1)
         with self.assertRaisesRegex(volta.OutOfMemory, "activations need"):
             volta.Trainer(model, shapes, activation_budget=1)
 
