@@ -8,6 +8,8 @@ static const char* const kPath = "test_out_of_memory.volta";
 /* How many allocations are refused, a sample of them less: the first ones, and of the rest. */
 enum { kDense = 300, kSparse = 2000 };
 
+static void count_step(void* user, const volta_plan_step* step) { *(int*)user += step->alive > 0; }
+
 /* The life cycle until the first failure; every object is released. */
 static volta_status life_cycle(struct counting_heap* heap) {
     volta_context* context = NULL;
@@ -19,13 +21,14 @@ static volta_status life_cycle(struct counting_heap* heap) {
     const int64_t shape[] = {2, 8};
     static int32_t tokens[100];
     int32_t token;
+    int steps = 0;
     const char* text;
     volta_status status = context_on(heap, 1, 0, 0, &context);
     volta_gpt_options gpt = {0};
     volta_llama_options llama = {0};
     volta_bert_options bert = {0};
     volta_export_options naming = {0};
-    volta_trainer_options options = small_trainer_options(shape);
+    volta_trainer_options options = small_trainer_options(shape), of_run = VOLTA_TRAINER_OPTIONS_INIT;
     volta_generator_options sampling = {0};
     volta_write_options writing = {0};
     const char* const stops[] = {"\n\n", "the end"};
@@ -59,7 +62,11 @@ static volta_status life_cycle(struct counting_heap* heap) {
     volta_trainer_release(trainer);
     trainer = NULL;
     then(volta_model_open(context, kPath, NULL, &opened));
-    then(volta_trainer_resume(opened, NULL, &trainer));
+    then(volta_trainer_estimate_steps(model, &options, count_step, &steps));
+    of_run.update_in_backward = 1; /* with clip_norm: two passes */
+    then(volta_trainer_resume(opened, &of_run, &trainer));
+    then(volta_trainer_set_tokens(trainer, tokens, 100));
+    then(volta_trainer_step_tokens(trainer, NULL));
     then(volta_trainer_print_plan(trainer, &text));
     then(volta_generator_create(opened, &sampling, &generator));
     then(volta_generator_start(generator, tokens, 2));
