@@ -59,7 +59,7 @@ class Communicator {
         } catch (const Error&) {
         }
     }
-    void abort() noexcept {
+    void discard() noexcept {
         if (comm != nullptr) call_in_vain([&](void*) { return nccl_.comm_abort(comm); });
         comm = nullptr;
     }
@@ -106,7 +106,7 @@ class NcclGroup final : public Group {
           nccl_(library, *options.device) {}
     ~NcclGroup() override {
         if (!ended_ && nccl_.comm != nullptr) end_in_peace();
-        nccl_.abort();
+        nccl_.discard();
     }
 
     // All ranks: the id is rank 0's.
@@ -160,7 +160,7 @@ class NcclGroup final : public Group {
         if (ended_) return;
         sockets_->leave(why);
         ended_.emplace(VOLTA_IO_ERROR, why);
-        nccl_.abort();
+        nccl_.discard();
     }
 
     // What fails ends the group: the others are told, and what NCCL has begun is given up.
@@ -171,7 +171,7 @@ class NcclGroup final : public Group {
         } catch (const Error& error) {
             sockets_->leave(error.what());
             ended_.emplace(error);
-            nccl_.abort();
+            nccl_.discard();
             throw;
         }
     }
