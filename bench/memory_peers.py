@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
 """A training step of GPT-2 124M in less memory, Volta beside PyTorch, on this machine and the same threads.
 
-    bench/memory_peers.py [--library build/libvolta.so] [--threads 2] [--time 64 256] [--rounds N] [--json]
+    bench/memory_peers.py [--library build/libvolta.so] [--threads 2] [--time 64 256] [--rounds N] [--compiled] [--json]
 
 Volta computes activations again as activation_budget says (docs/memory.md): all of them kept, shares of that, the least; and updates in
-the backward pass. PyTorch 2 computes blocks again by torch.utils.checkpoint: none, each, and the first half of them. Both sides
-train with AdamW and without clipping. Ways of a side alternate step by step in one process, sides take turns; figures are medians,
+the backward pass. PyTorch 2 computes blocks again by torch.utils.checkpoint: none, each, and the first half of them; and, compiled
+(--compiled), what its partitioner chooses for an activation_memory_budget of 1, 0.5 and 0. Both sides train with AdamW and without clipping. Ways of a side alternate step by step in one process, sides take turns; figures are medians,
 ratios medians of neighbouring steps to the side's first way. Bytes: of Volta the bill's activations and total; of PyTorch what the graph has saved for
-the backward pass, parameters left out (torch.autograd.graph.saved_tensors_hooks), each storage once, without what is alive for a moment.
+the backward pass, parameters left out (torch.autograd.graph.saved_tensors_hooks), each storage once, without what is alive for a moment; and as
+the total the most that a step had resident beyond what the process had before its model.
 """
 
 import argparse
+import ctypes
 import json
 import os
 import statistics
 import sys
 import time
+import types
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -34,6 +37,20 @@ def data(length):
 
     stream = numpy.random.default_rng(1).integers(0, SIZES["vocabulary"], (BATCH, length + 1)).astype(numpy.int32)
     return stream[:, :-1].copy(), stream[:, 1:].copy()
+
+
+def resident(field):
+    """Bytes of this process: VmRSS now, VmHWM the most since it was cleared."""
+    with open("/proc/self/status", encoding="ascii") as status:
+        return next(1024 * int(line.split()[1]) for line in status if line.startswith(field))
+
+
+def peak_of(step):
+    ctypes.CDLL(None).malloc_trim(0)
+    with open("/proc/self/clear_refs", "w", encoding="ascii") as clear:
+        clear.write("5")
+    step()
+    return resident("VmHWM")
 
 
 def volta_ways(arguments, length):
@@ -82,12 +99,13 @@ def torch_ways(arguments, length):
             block = super()._block
             return checkpoint(block, i, x, use_reentrant=False) if i < self.again else block(i, x)
 
+    before = resident("VmRSS")
     model = Checkpointed(**SIZES)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.1, fused=True)
     own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
 
-    def saved(again):
-        model.again, kept = again, {}
+    def saved(forward):
+        kept = {}
 
         def pack(tensor):
             storage = tensor.untyped_storage()
@@ -96,18 +114,43 @@ def torch_ways(arguments, length):
             return tensor
 
         with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-            model(inputs, targets)
+            forward()
         return sum(kept.values())
 
-    def step(again):
-        model.again = again
+    def step(forward):
         optimizer.zero_grad(set_to_none=True)
-        model(inputs, targets).backward()
+        forward().backward()
         optimizer.step()
 
+    def checkpointed(again):
+        model.again = again
+        return model(inputs, targets)
+
+    def compiled(share):
+        """Of a code of its own: what is compiled is kept by its code."""
+        def forward():
+            return model(inputs, targets)
+
+        code = forward.__code__.replace(co_firstlineno=int(1000 + 100 * share))
+        call = torch.compile(types.FunctionType(code, globals(), "forward", None, forward.__closure__))
+
+        def budgeted():
+            model.again = 0
+            with torch._functorch.config.patch(activation_memory_budget=share):
+                return call()
+
+        with torch._functorch.config.patch(activation_memory_budget=share):
+            call().backward()  # compiles both ways
+        return budgeted
+
+    ways = [(name, lambda again=again: checkpointed(again))
+            for name, again in (("all kept", 0), ("half of the blocks", SIZES["layers"] // 2), ("all blocks", SIZES["layers"]))]
+    if arguments.compiled:
+        ways += [(f"compiled, budget {share}", compiled(share)) for share in (1.0, 0.5, 0.0)]
     rows = []
-    for name, again in (("all kept", 0), ("half of the blocks", SIZES["layers"] // 2), ("all blocks", SIZES["layers"])):
-        rows.append((name, saved(again), None, lambda again=again: step(again)))
+    for name, forward in ways:
+        step(forward)
+        rows.append((name, saved(forward), peak_of(lambda: step(forward)) - before, lambda forward=forward: step(forward)))
     return f"PyTorch {torch.__version__}", rows
 
 
@@ -133,6 +176,7 @@ def worker(arguments):
 def measured(arguments, length):
     """[(version, name, activations, total, times)] of both sides, in turns."""
     command = [os.path.abspath(__file__), "--library", arguments.library, "--threads", str(arguments.threads), "--time", str(length)]
+    command += ["--compiled"] if arguments.compiled else []
     sides = [turns.Side(command + ["--worker", name], turns.environment(arguments.threads)) for name in ("volta", "torch")]
     for side in sides:
         if side.reason:
@@ -156,6 +200,7 @@ def main(argv=None):
     parser.add_argument("--threads", type=at_least(1), default=2)
     parser.add_argument("--time", type=at_least(1), nargs="+", default=[64, 256], help="tokens of a row, of which there are 4")
     parser.add_argument("--rounds", type=at_least(1), default=9, help="steps of each way")
+    parser.add_argument("--compiled", action="store_true", help="PyTorch compiled, too, by budgets")
     parser.add_argument("--json", action="store_true", help="one object per line")
     parser.add_argument("--worker", choices=["torch", "volta"], help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)

@@ -18,10 +18,12 @@ namespace voltac {
 namespace {
 
 constexpr std::int64_t kMostRanks = 64, kMostRestarts = 1000;
+constexpr int kFruitless = 2;  // starts in a row without a checkpoint, behind which there are fewer ranks
 
 struct Settings {
     Launch launch;
     std::int64_t restarts = 0;
+    bool fewer = false;
     std::vector<std::string> command;
 };
 
@@ -34,9 +36,12 @@ void declare(Options& options, Settings& s) {
         "CUDA device (default: local)");
     options.number("--timeout", s.launch.timeout, Range{0, 86400, true, false},
                    "seconds after which a rank that does not answer is given up (default: 30)");
-    options.integer("--restarts", s.restarts, 0, kMostRestarts,
-                    "how often the run begins again when a rank has failed, from the last checkpoint that it "
-                    "has written to --out (default: 0)");
+    options.integer(
+        "--restarts", s.restarts, 0, kMostRestarts,
+        "how often the run begins again when a rank has failed, from the last checkpoint that it "
+        "has written to --out; with half as many processes where two starts have written none, or "
+        "so many could not be started (default: 0)");
+    options.flag("--fewer", s.fewer, "with --restarts: each further start has half as many processes");
     options.text("--logs", s.launch.logs,
                  "a folder for what ranks but 0 say, rank-1.log and so on (default: --out and .logs)");
     options.texts("--command", s.command,
@@ -64,6 +69,8 @@ void check_call(const Settings& s, const TrainCall& call) {
     if (call.reads_input)
         usage_error(
             "voltac launch: every rank reads the data, and standard input can be read once: name a file");
+    if (s.fewer && s.restarts == 0)
+        usage_error("voltac launch: --fewer is of further starts: give --restarts");
     if (call.extends && s.restarts > 0)
         usage_error("voltac launch: --restarts would repeat --extend: give one of the two");
 }
@@ -111,20 +118,44 @@ std::vector<std::string> behind_dashes(std::vector<std::string>& arguments) {
     return words;
 }
 
-int run_to_the_end(const Settings& s, const TrainCall& call) {
+// Whether the next start has fewer ranks than one that failed: any number gives the same result.
+class Patience {
+  public:
+    explicit Patience(const Settings& s) : is_always_fewer_(s.fewer) {}
+    bool is_over(const Outcome& outcome, bool has_written) {
+        fruitless_ = has_written ? 0 : fruitless_ + 1;
+        const bool is_over = is_always_fewer_ || outcome.is_crowded || fruitless_ == kFruitless;
+        if (is_over) fruitless_ = 0;
+        return is_over;
+    }
+
+  private:
+    const bool is_always_fewer_;
+    int fruitless_ = 0;
+};
+
+int run_to_the_end(Settings s, const TrainCall& call) {
     const Checkpoint checkpoint(call);
+    Patience patience(s);
     std::vector<std::string> words = s.command;
     for (std::int64_t start = 1;; ++start) {
+        const Checkpoint of_start(call);
+        s.launch.threads = threads_of(s, call);
         const Outcome outcome = run_ranks(s.launch, words);
         if (outcome.failure.empty()) return outcome.status;
         if (start > s.restarts || !outcome.is_lost)
             throw Stop(outcome.status, (outcome.status == kExitFailure ? "" : "voltac: ") + outcome.failure);
         const bool goes_on = checkpoint.is_new();
         if (goes_on) words = resumed_call(s.command, call);
+        const bool is_fewer = patience.is_over(outcome, of_start.is_new()) && s.launch.ranks > 1;
+        if (is_fewer) s.launch.ranks /= 2;
         warn(outcome.failure +
              formatted("; start %lld of %lld ", static_cast<long long>(start + 1),
                        static_cast<long long>(s.restarts + 1)) +
-             (goes_on ? "goes on from " + call.out : "begins anew"));
+             (goes_on ? "goes on from " + call.out : "begins anew") +
+             (is_fewer ? formatted(" with %lld rank%s", static_cast<long long>(s.launch.ranks),
+                                   s.launch.ranks == 1 ? "" : "s")
+                       : ""));
     }
 }
 
@@ -148,7 +179,6 @@ int run_launch(const std::vector<std::string>& arguments) {
     const TrainCall call = read_train_call({s.command.begin() + 1, s.command.end()});
     check_call(s, call);
     if (s.launch.logs.empty()) s.launch.logs = call.out + ".logs";
-    s.launch.threads = threads_of(s, call);
     if (s.launch.ranks > 1) make_folder(s.launch.logs);
     return run_to_the_end(s, call);
 }

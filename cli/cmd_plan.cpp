@@ -1,6 +1,7 @@
 // voltac plan: what training a model needs, before anything runs: the bill of the very plan that would run,
 // the time that it takes at least, and the largest batch that a memory holds.
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -9,6 +10,7 @@
 #include "cli/bench_timing.h"
 #include "cli/commands.h"
 #include "cli/graphs.h"
+#include "cli/memory_picture.h"
 #include "cli/options.h"
 #include "cli/training_memory.h"
 
@@ -31,8 +33,11 @@ struct Settings {
     std::int64_t accumulate = 1;
     double clip = 1;
     TrainingMemory memory;
-    bool json = false;
+    bool json = false, picture = false;
+    std::string svg;
     Machine machine;
+
+    bool has_pictures() const { return picture || !svg.empty(); }
 };
 
 std::vector<std::int64_t> parse_list(const char* option, const std::string& given) {
@@ -77,6 +82,23 @@ class Candidate {
     // OUT_OF_MEMORY: it does not fit, volta_last_error says what it needs.
     volta_status estimate(std::int64_t batch, std::int64_t length, const volta_machine_speed* speed,
                           volta_bill* bill, volta_training_cost* cost) const {
+        return with_options(batch, length, [&](const volta_trainer_options& options) {
+            return volta_trainer_estimate(model_.get(), &options, speed, bill, cost);
+        });
+    }
+
+    PlanSteps steps(std::int64_t batch, std::int64_t length) const {
+        PlanSteps found;
+        check(with_options(batch, length, [&](const volta_trainer_options& options) {
+            found = plan_steps(model_, options);
+            return volta_status{VOLTA_OK};
+        }));
+        return found;
+    }
+
+  private:
+    using Use = std::function<volta_status(const volta_trainer_options&)>;
+    volta_status with_options(std::int64_t batch, std::int64_t length, const Use& use) const {
         const std::vector<std::int64_t> shape = input_shapes(batch, length);
         volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
         options.input_shapes = shape.data();
@@ -86,10 +108,9 @@ class Candidate {
         options.micro_batches = static_cast<std::uint64_t>(settings_.accumulate);
         options.clip_norm = settings_.clip;
         settings_.memory.fill(options);
-        return volta_trainer_estimate(model_.get(), &options, speed, bill, cost);
+        return use(options);
     }
 
-  private:
     std::vector<std::int64_t> input_shapes(std::int64_t batch, std::int64_t length) const {
         std::vector<std::int64_t> shapes;
         for (std::size_t i = 0; i < volta_model_input_count(model_.get()); ++i) {
@@ -161,6 +182,37 @@ Json row_of(const Candidate& candidate, std::int64_t batch, std::int64_t length,
     return row;
 }
 
+// The pictures of the rows that fit.
+std::vector<SvgPanel> pictures_of(const Candidate& candidate, const Json& rows) {
+    std::vector<SvgPanel> panels;
+    for (const Json& row : rows) {
+        if (row.contains("refused")) continue;
+        const auto batch = row["batch"].get<std::int64_t>();
+        const std::int64_t length = row.contains("seq") ? row["seq"].get<std::int64_t>() : 0;
+        const std::string of_length =
+            length == 0 ? "" : formatted(", seq %lld", static_cast<long long>(length));
+        panels.push_back(
+            {formatted("activations, batch %lld%s", static_cast<long long>(batch), of_length.c_str()),
+             candidate.steps(batch, length)});
+    }
+    return panels;
+}
+
+// Of as many rows as there are panels, in their order: arrays with an element for each step.
+void add_steps(Json& rows, const std::vector<SvgPanel>& panels) {
+    auto panel = panels.begin();
+    for (Json& row : rows) {
+        if (row.contains("refused")) continue;
+        Json operations = Json::array(), alive = Json::array(), parts = Json::array();
+        for (const PlanStep& step : (panel++)->steps) {
+            operations.push_back(step.operation);
+            alive.push_back(step.alive);
+            parts.push_back(part_name(step.part));
+        }
+        row["steps"] = {{"operation", operations}, {"alive", alive}, {"part", parts}};
+    }
+}
+
 std::string table_of(const Json& rows) {
     std::string text = formatted("%6s %6s %10s %11s %11s %11s %11s %11s %12s %9s %8s\n", "batch", "seq",
                                  "total", "parameters", "gradients", "optimizer", "activations", "workspace",
@@ -200,6 +252,10 @@ void declare(Options& options, Settings& s) {
                    "whose moments are held (default: adamw)");
     options.number("--clip", s.clip, 0, 1e6, "largest global gradient norm; 0: none (default: 1)");
     s.memory.declare(options, s.machine);
+    options.flag("--picture", s.picture,
+                 "draw what activations hold while a step runs, for each row that fits; with --json the "
+                 "numbers, as arrays");
+    options.output("--svg", s.svg, kPictureOutput, "the same pictures as an SVG file to write");
     options.flag("--json", s.json, "one JSON object");
     options.machine(s.machine);
     options.config();
@@ -240,7 +296,13 @@ int run_plan(const std::vector<std::string>& arguments) {
         for (const std::int64_t length : lengths)
             plan["largest"].push_back({{"seq", length}, {"batch", largest_batch(candidate, length)}});
     }
+    const std::vector<SvgPanel> panels =
+        s.has_pictures() ? pictures_of(candidate, plan["rows"]) : std::vector<SvgPanel>();
+    if (!s.svg.empty())
+        write_text(s.svg, svg_picture("Activations of a training step, " + plan["model"].get<std::string>(),
+                                      panels));
     if (s.json) {
+        if (s.picture) add_steps(plan["rows"], panels);
         print(json_text(plan) + "\n");
         return 0;
     }
@@ -254,6 +316,8 @@ int run_plan(const std::vector<std::string>& arguments) {
                     : formatted(" of length %lld", static_cast<long long>(row["seq"].get<std::int64_t>()))
                           .c_str(),
                 static_cast<long long>(row["batch"].get<std::int64_t>()));
+    if (s.picture)
+        for (const SvgPanel& panel : panels) text += "\n" + panel.heading + "\n" + text_picture(panel.steps);
     print(text);
     return 0;
 }

@@ -192,9 +192,6 @@ void check_settings(const Settings& s, const Options& options) {
         usage_error(formatted("voltac train: --warmup %lld is more than --steps %lld",
                               static_cast<long long>(s.warmup), static_cast<long long>(s.steps)));
     if (s.out.empty()) usage_error("voltac train: --out is required (see voltac train --help)");
-    if (s.memory.update_in_backward && s.resume.empty() && s.clip > 0)
-        usage_error(
-            "voltac train: with --update-in-backward there is no norm of all gradients: give --clip 0");
 }
 
 // The micro-batches of a step: so many, of so many rows.

@@ -58,6 +58,7 @@ const Output kConvertOutput = {"a model",
 const Output kConfigOutput = {"a config.json", {{".json", "a config.json"}}, false};
 const Output kArrayOutput = {"an array of NumPy", {{".npy", "an array of NumPy"}}, false};
 const Output kReportOutput = {"a page", {{".html", "a page"}}, false};
+const Output kPictureOutput = {"a picture", {{".svg", "a picture"}}, false};
 const Output kProfileOutput = {"a profile", {{".json", "a trace"}, {".html", "a report"}}, false};
 
 namespace {

@@ -43,7 +43,7 @@ struct Output {
     bool folders_there = false;  // and so is the name of one that is there
 };
 extern const Output kModelOutput, kCheckpointOutput, kConvertOutput, kConfigOutput, kArrayOutput,
-    kReportOutput, kProfileOutput;
+    kReportOutput, kPictureOutput, kProfileOutput;
 
 bool is_folder(const std::string& path);
 bool has_ending(const std::string& path, const char* ending);

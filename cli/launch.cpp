@@ -148,6 +148,10 @@ struct Rank {
     bool has_failed() const { return exit_status() != 0 && !is_asked(); }
 };
 
+struct NotStarted : Stop {
+    using Stop::Stop;
+};
+
 class Ranks {
   public:
     Ranks(const Launch& launch, const std::vector<std::string>& words)
@@ -213,9 +217,10 @@ class Ranks {
             if (file >= 0) close(file);
         if (process > 0) ranks_.push_back({process, 0});
         if (why != 0)
-            failure(formatted("launch: rank %lld of %lld could not be started: %s",
-                              static_cast<long long>(rank), static_cast<long long>(launch_.ranks),
-                              std::strerror(why)));
+            throw NotStarted(
+                kExitFailure,
+                formatted("launch: rank %lld of %lld could not be started: %s", static_cast<long long>(rank),
+                          static_cast<long long>(launch_.ranks), std::strerror(why)));
     }
 
     // Between fork and exec, in the new process. Returns where it could not. A process group of its own: of a
@@ -298,7 +303,11 @@ class Ranks {
 
 Outcome run_ranks(const Launch& launch, const std::vector<std::string>& words) {
     Ranks ranks(launch, words);
-    ranks.start();
+    try {
+        ranks.start();
+    } catch (const NotStarted& why) {
+        return {why.status, why.what(), true, true};
+    }
     return ranks.wait();
 }
 

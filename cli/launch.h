@@ -17,9 +17,10 @@ struct Launch {
 
 // How the ranks of one start ended.
 struct Outcome {
-    int status = 0;        // rank 0's, or the one of the rank that failed
-    std::string failure;   // which rank failed, and how; "": none did
-    bool is_lost = false;  // it failed for a reason that may be gone the next time
+    int status = 0;           // rank 0's, or the one of the rank that failed
+    std::string failure;      // which rank failed, and how; "": none did
+    bool is_lost = false;     // it failed for a reason that may be gone the next time
+    bool is_crowded = false;  // the system had no place for so many
 };
 
 // Starts all, waits for all. A signal that asks this process to end goes to all of them. One that fails ends

@@ -100,6 +100,7 @@ Context make_context(const Machine& machine, const volta_allocator* allocator) {
     options.tuning_folder = tuning.empty() ? nullptr : tuning.c_str();
     options.device = machine.device.c_str();
     options.host_budget = machine.memory;
+    options.step_order = machine.step_order == "memory" ? VOLTA_STEP_ORDER_MEMORY : VOLTA_STEP_ORDER_GRAPH;
     options.level = value_of(kLevelNames, machine.level);
     options.precision = value_of(kPrecisionNames, machine.precision);
     const std::string kernels = machine.device == "cpu" ? "" : home_folder("kernels");

@@ -51,7 +51,8 @@ struct Machine {
     std::string precision = "fp32";
     bool tells = false;        // the log's information is printed, not its warnings alone
     std::uint64_t memory = 0;  // host_budget
-    bool no_tuning = false;    // else what `voltac tune` found counts: $HOME/.volta/matmul_tuning
+    std::string step_order = "graph";
+    bool no_tuning = false;  // else what `voltac tune` found counts: $HOME/.volta/matmul_tuning
 };
 std::string default_device();  // VOLTA_DEVICE, else "cpu"
 inline bool is_strict(const Machine& machine) { return machine.level == kLevelNames[VOLTA_STRICT]; }

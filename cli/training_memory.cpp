@@ -10,12 +10,15 @@ void TrainingMemory::declare(Options& options, Machine& machine) {
         "--activation-memory", activations,
         "most of the bill's activations: the backward pass computes again what is not kept; same bits "
         "(default: the fastest)");
+    options.choice("--step-order", machine.step_order, {"graph", "memory"},
+                   "of a step's operations: as the network has them, or so that they need less memory, where "
+                   "another order does; same bits (default: graph)");
     options.text("--state-folder", state_folder,
                  "a folder on a disk for a mapped file of the optimizer's moments (default: in memory)");
-    options.flag(
-        "--update-in-backward", update_in_backward,
-        "update a parameter as soon as its gradient is there, which then needs no memory; with --clip 0 "
-        "and without --accumulate");
+    options.flag("--update-in-backward", update_in_backward,
+                 "update a parameter as soon as its gradient is there, which then needs no memory; without "
+                 "--accumulate; "
+                 "with --clip each step computes its gradients twice, first for their norm");
 }
 
 void TrainingMemory::fill(volta_trainer_options& options) const {

@@ -762,6 +762,14 @@ class trainer : public handle<volta_trainer, volta_trainer_release> {
         check(volta_trainer_estimate(of.get(), &how, speed, &found.bill, &found.cost));
         return found;
     }
+    // visit(const volta_plan_step &) is called with each step of that plan. What it throws ends the call; the library's
+    // error carries its text.
+    template <class Visit, class = std::enable_if_t<std::is_invocable_v<Visit &, const volta_plan_step &>>>
+    static void estimate_steps(const model &of, const volta_trainer_options &how, Visit &&visit) {
+        using Callable = std::remove_reference_t<Visit>;
+        const auto call = [](void *user, const volta_plan_step *step) { (*static_cast<Callable *>(user))(*step); };
+        check(volta_trainer_estimate_steps(of.get(), &how, call, const_cast<void *>(static_cast<const void *>(&visit))));
+    }
     explicit trainer(const model &of, const volta_trainer_options &how = options<volta_trainer_options>())
         : handle(detail::made<volta_trainer>(volta_trainer_create, of.get(), &how)) {}
     // Goes on where the checkpoint was written, bit for bit.

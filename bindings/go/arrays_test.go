@@ -162,7 +162,7 @@ func TestOptionsAreComplete(t *testing.T) {
 		{NetworkOptions{}, sys.NetworkOptions{}}, {ImportOptions{}, sys.ImportOptions{}}, {ExportOptions{}, sys.ExportOptions{}},
 		{SessionOptions{}, sys.SessionOptions{}}, {TrainerOptions{}, sys.TrainerOptions{}}, {TuneOptions{}, sys.TuneOptions{}},
 		{TuneReport{}, sys.TuneReport{}}, {ProfileOperator{}, sys.ProfileOperator{}}, {ProfileEvent{}, sys.ProfileEvent{}},
-		{LoaderOptions{}, sys.LoaderOptions{}}, {WriteOptions{}, sys.WriteOptions{}}, {TensorInfo{}, sys.TensorInfo{}},
+		{PlanStep{}, sys.PlanStep{}}, {GroupOptions{}, sys.GroupOptions{}}, {LoaderOptions{}, sys.LoaderOptions{}}, {WriteOptions{}, sys.WriteOptions{}}, {TensorInfo{}, sys.TensorInfo{}},
 		{InputShape{}, sys.InputShape{}}, {Attribute{}, sys.Attribute{}},
 	} {
 		known, raw := reflect.TypeOf(pair[0]), reflect.TypeOf(pair[1])

@@ -35,6 +35,7 @@ type ContextOptions struct {
 	HostBudget   uint64
 	DeviceBudget uint64
 	Precision    Precision
+	StepOrder    StepOrder      // of every plan
 	Allocator    *sys.Allocator `volta:"-"` // functions of C; nil: its heap
 	// Runs the parts of some work on threads of the program, and returns when all have ended; the context then has none of its own.
 	// Goroutines does. nil: threads of the context's own.

@@ -16,10 +16,11 @@ type Group struct {
 
 // GroupOptions are volta_group_options; zeros are the defaults.
 type GroupOptions struct {
-	// "local": processes of one machine; "tcp": of several; "mpi": those that an MPI library has started; "": "local", or Exchange
-	// where it is given.
+	// "local": processes of one machine; "tcp": of several; "mpi": those that an MPI library has started; "nccl": of several, from
+	// device to device; "": "local", or Exchange where it is given.
 	Transport string
-	Address   string // local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens; mpi: ""
+	Address   string // local: a folder that all of them may write; tcp, nccl: HOST:PORT where rank 0 listens; mpi: ""
+	Library   string // nccl: its file; "": libnccl.so.2
 	Rank      uint32
 	Size      uint32  // processes, a power of two; 0: 1; mpi: as many as it says, and Rank is what it says
 	Timeout   float64 // seconds; 0: 30

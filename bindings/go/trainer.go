@@ -47,25 +47,54 @@ type TrainerOptions struct {
 	Group              *Group `volta:"-"` // of the same context: the ranks that compute the shards; nil: this process
 }
 
-// EstimateTraining is what NewTrainer's trainer would need, and what its steps would cost. speed nil: the cost has no seconds.
-func EstimateTraining(of *Model, options TrainerOptions, speed *MachineSpeed) (Bill, TrainingCost, error) {
+// planned calls what plans a trainer that is not made.
+func planned(of *Model, options TrainerOptions, plan func(*sys.Model, *sys.TrainerOptions) Status) error {
 	var a arena
 	defer a.free()
-	raw, bill, cost := new(sys.TrainerOptions), sized(Bill{}), sized(TrainingCost{})
+	raw := new(sys.TrainerOptions)
 	if err := fill(&a, raw, options); err != nil {
-		return Bill{}, TrainingCost{}, err
+		return err
 	}
 	var wrong error
 	err := of.look(func(model *sys.Model) Status {
 		if raw.Group, wrong = options.Group.pointerIn(of.owner); wrong != nil {
 			return OK
 		}
-		return sys.TrainerEstimate(model, raw, speed, bill, cost)
+		return plan(model, raw)
 	})
 	if wrong != nil {
 		err = wrong
 	}
+	return err
+}
+
+// EstimateTraining is what NewTrainer's trainer would need, and what its steps would cost. speed nil: the cost has no seconds.
+func EstimateTraining(of *Model, options TrainerOptions, speed *MachineSpeed) (Bill, TrainingCost, error) {
+	bill, cost := sized(Bill{}), sized(TrainingCost{})
+	err := planned(of, options, func(model *sys.Model, raw *sys.TrainerOptions) Status {
+		return sys.TrainerEstimate(model, raw, speed, bill, cost)
+	})
 	return *bill, *cost, err
+}
+
+// A PlanStep is a step of a trainer's plan.
+type PlanStep struct {
+	Operation string // the operator's name
+	Alive     uint64 // bytes of activations that hold something while it runs
+	Part      PlanPart
+}
+
+// EstimateSteps are the steps of the plan that NewTrainer would make, in their order.
+func EstimateSteps(of *Model, options TrainerOptions) ([]PlanStep, error) {
+	var steps []PlanStep
+	user := sys.Hand(&sys.Receiver{Owner: of.owner.mark, Visit: func(step *sys.PlanStep) {
+		steps = append(steps, PlanStep{sys.GoText(step.Operation), step.Alive, step.Part})
+	}})
+	defer sys.Unhand(user)
+	err := planned(of, options, func(model *sys.Model, raw *sys.TrainerOptions) Status {
+		return sys.TrainerEstimateSteps(model, raw, sys.OnVisit, user)
+	})
+	return steps, err
 }
 
 func newTrainer(of *Model, options *TrainerOptions, make func(*sys.Model, *sys.TrainerOptions, **sys.Trainer) Status) (*Trainer, error) {

@@ -56,6 +56,16 @@ func TestTrainingInLessMemory(t *testing.T) {
 	options := TrainerOptions{InputShapes: [][]int64{{4, 16}}, LearningRate: 1e-2, Seed: 3}
 	bill, cost, err := EstimateTraining(model, options, nil)
 	done(err)
+	var largest uint64
+	steps := must(EstimateSteps(model, options))
+	for _, step := range steps {
+		if step.Alive > largest {
+			largest = step.Alive
+		}
+	}
+	if largest != bill.Activations || steps[0].Part != PlanForward || steps[len(steps)-1].Part != PlanUpdate {
+		t.Errorf("the largest of %d steps holds %d bytes, of %d", len(steps), largest, bill.Activations)
+	}
 	hashes := map[string]bool{}
 	for _, budget := range []uint64{0, cost.SmallestActivations} {
 		options.ActivationBudget = budget

@@ -11,7 +11,7 @@ namespace volta {
 namespace {
 
 template <class T>
-void matmul_into(const NodeRun<T>& run, T* c) {
+void matmul_into(const NodeRun<T>& run, bool into, T* c) {
     const MatmulForm form = matmul_form(run.node, run.in_shape(0), run.in_shape(1));
     if (run.is_stored(1) && form.b_transposed)
         return define::stored_product(form.m, run.in(0), run.in_stored(1), c);
@@ -21,25 +21,30 @@ void matmul_into(const NodeRun<T>& run, T* c) {
                                         form.a_transposed};
         const define::Matrix<T> right = {run.in(1) + b * form.k * form.n, form.b_transposed ? form.k : form.n,
                                          form.b_transposed};
-        define::product(form.m, form.n, form.k, left, right, run.continues(), c + b * form.m * form.n,
-                        form.n);
+        define::product(form.m, form.n, form.k, left, right, into, c + b * form.m * form.n, form.n);
     }
 }
 
 template <class T>
 void matmul(const NodeRun<T>& run) {
-    if (run.node.body.ops.empty()) return matmul_into(run, run.out());
+    if (run.node.body.ops.empty()) return matmul_into(run, run.continues(), run.out());
     EvalTensor<T> product{Allocator(run.heap())};
     product.real.resize(static_cast<std::size_t>(run.out_shape().elements()));
-    matmul_into(run, product.real.data());
+    matmul_into(run, false, product.real.data());
     evaluate_epilogue(run, product);
 }
 
 template <class T>
 void weight_gradient(const NodeRun<T>& run) {
-    matmul_into(run, run.out(0));
+    matmul_into(run, run.continues(), run.out(0));
     const Shape& dy = run.in_shape(1);
     define::column_sums(dy.rows(), dy.last(), run.in(1), run.continues(), run.out(1));
+}
+
+template <class T>
+void weight_gradient_into(const NodeRun<T>& run) {
+    std::copy_n(run.in(2), run.out_shape().elements(), run.out());
+    matmul_into(run, true, run.out());
 }
 
 // Where q, k and v begin, in `run`'s first inputs or in outputs of the same layout.
@@ -209,6 +214,7 @@ void adagrad(const NodeRun<T>& run) {
 namespace evaluations {
 constexpr Evaluation matmul = {volta::matmul<float>};
 constexpr Evaluation weight_gradient = {volta::weight_gradient<float>};
+constexpr Evaluation weight_gradient_into = {volta::weight_gradient_into<float>};
 constexpr Evaluation attention = {volta::attention<float>};
 constexpr Evaluation attention_grad = {volta::attention_grad<float>};
 constexpr Evaluation cached_attention = {volta::cached_attention<float>};
@@ -221,6 +227,7 @@ constexpr Evaluation adagrad = {volta::adagrad<float>};
 constexpr InDouble kInDouble[] = {
     {&matmul, volta::matmul<double>},
     {&weight_gradient, volta::weight_gradient<double>},
+    {&weight_gradient_into, volta::weight_gradient_into<double>},
     {&attention, volta::attention<double>},
     {&attention_grad, volta::attention_grad<double>},
     {&cached_attention, volta::cached_attention<double>},

@@ -51,7 +51,7 @@ enum class Op : std::uint16_t {
     reshape, transpose, concat, slice, slice_grad, pad, pad_grad, broadcast_to, position_ids,
     gather, embedding_gradient,
     // products
-    matmul, weight_gradient, attention, attention_grad, cached_attention,
+    matmul, weight_gradient, weight_gradient_into, attention, attention_grad, cached_attention,
     // convolution: pictures [batch, channels, spatial axes]
     conv, conv_transpose, conv_grad_weight, conv_grad_bias,
     max_pool, max_pool_grad, average_pool, average_pool_grad, resize, resize_grad,

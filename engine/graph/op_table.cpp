@@ -715,6 +715,13 @@ constexpr OpRow kRows[] = {
         "matmul(x, dy) with transpose_a; colsum(dy)")
         .with(kAccumulate)
         .costing(c::product),
+    row(Op::weight_gradient_into, "weight_gradient_into", 3, 1, Lowering::product, s::weight_gradient_into,
+        e::weight_gradient_into, kPass, "x [..., m], dy [..., n], sum [m, n]", "dweight [m, n]",
+        "matmul(x, dy) with transpose_a, whose chains go on from sum")
+        .with(kAccumulate)
+        .overwriting(kThird)
+        .costing(c::product)
+        .engines_own(),
     row(Op::attention, "attention", {1, 5}, 3, Lowering::attention, s::attention, e::attention, g::attention,
         "q [B, T, heads*d], k and v [B, T, kv_heads*d], or packed qkv [B, T, (heads+2*kv_heads)*d]; starts "
         "i32 [B, T] with documents; random i32 [3] when probability > 0",

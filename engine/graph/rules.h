@@ -31,7 +31,7 @@ Rule reduction;  // sum, mean
 Rule extremum;   // max, min: a reduction that needs an element
 Rule max_grad, argmax;
 Rule reshape, transpose, concat, slice, slice_grad, broadcast_to, position_ids, gather, embedding_gradient;
-Rule matmul, weight_gradient, attention, attention_grad, cached_attention;
+Rule matmul, weight_gradient, weight_gradient_into, attention, attention_grad, cached_attention;
 Rule conv, conv_transpose, conv_grad_weight, conv_grad_bias;
 Rule max_pool, max_pool_grad, average_pool, average_pool_grad;
 Rule pad, pad_grad, resize, resize_grad;
@@ -74,7 +74,8 @@ extern const Evaluation swiglu, swiglu_grad, rotary_table, rotary;
 extern const Evaluation sum, mean, max, min, max_grad;
 extern const Evaluation reshape, transpose, concat, slice, slice_grad, broadcast_to, position_ids;
 extern const Evaluation gather, embedding_gradient;
-extern const Evaluation matmul, weight_gradient, attention, attention_grad, cached_attention;
+extern const Evaluation matmul, weight_gradient, weight_gradient_into;
+extern const Evaluation attention, attention_grad, cached_attention;
 extern const Evaluation conv, conv_transpose, conv_grad_weight, conv_grad_bias;
 extern const Evaluation max_pool, max_pool_grad, average_pool, average_pool_grad;
 extern const Evaluation pad, pad_grad, resize, resize_grad;

@@ -470,5 +470,14 @@ void weight_gradient(const Node& node, const TypedShape* inputs, int, TypedShape
     add_output(outputs, DType::f32, {form.n});
 }
 
+void weight_gradient_into(const Node& node, const TypedShape* inputs, int, TypedShapes& outputs) {
+    const Shape& x = real_shape(node, inputs[0], "x");
+    const Shape& dy = real_shape(node, inputs[1], "dy");
+    const Shape& sum = real_shape(node, inputs[2], "sum");
+    const MatmulForm form = matmul_form(node, x, dy);
+    expect_shape(node, "sum", sum, form.result);
+    add_output(outputs, DType::f32, form.result);
+}
+
 }  // namespace shape_rules
 }  // namespace volta

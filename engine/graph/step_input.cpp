@@ -6,9 +6,9 @@ namespace volta {
 namespace {
 
 constexpr char kPrefix[] = "step/";
-constexpr const char* kNames[] = {"step/random",  "step/gradient_scale", "step/count",
-                                  "step/factors", "step/factors_plain",  "step/position",
-                                  "step/slot",    "step/logit_row"};
+constexpr const char* kNames[] = {"step/random",   "step/gradient_scale", "step/count",
+                                  "step/factors",  "step/factors_plain",  "step/clip_factor",
+                                  "step/position", "step/slot",           "step/logit_row"};
 static_assert(sizeof kNames / sizeof *kNames == static_cast<std::size_t>(StepInput::count_), "one name each");
 
 }  // namespace

@@ -12,6 +12,7 @@ enum class StepInput : std::uint8_t {
     count,           // f32 []: the targets that the mean loss is taken over
     factors,         // f32 [n]: the optimizer's
     factors_plain,   // the same without weight decay
+    clip_factor,     // f32 []: what gradients are multiplied with, where their norm is known before
     position,        // i32 [tokens, 1]: of each row's token in its sequence
     slot,            // i32 [tokens, 1]: which sequence; -1: no token
     logit_row,       // i32 [rows]: which rows' logits are wanted

@@ -41,8 +41,14 @@ void add_before(float* sum, const float* earlier, std::size_t elements) {
 // agree.
 class Collective::Buckets {
   public:
-    Buckets(const Portion* portions, std::size_t count, std::uint32_t mask, std::uint32_t bits)
-        : portions_(portions), count_(count), mask_(mask), bits_(bits & mask) {
+    Buckets(const Portion* portions, std::size_t count, std::uint32_t mask, std::uint32_t bits,
+            std::size_t bucket_bytes)
+        : portions_(portions),
+          count_(count),
+          mask_(mask),
+          bits_(bits & mask),
+          most_(bucket_bytes / sizeof(float)),
+          large_(std::min(kLargeElements, most_)) {
         begin_.portion = end_.portion = next_portion(0);
     }
 
@@ -51,14 +57,13 @@ class Collective::Buckets {
         begin_ = end_;
         std::size_t elements = 0;
         if (is_through(end_)) return 0;
-        if (left_in(end_) >= kLargeElements) {
-            elements = std::min(left_in(end_), kBucketElements);
+        if (left_in(end_) >= large_) {
+            elements = std::min(left_in(end_), most_);
             through_ = end_.portion + 1;
             advance(end_, elements);
             return elements * sizeof(float);
         }
-        while (!is_through(end_) && left_in(end_) < kLargeElements &&
-               elements + left_in(end_) <= kBucketElements) {
+        while (!is_through(end_) && left_in(end_) < large_ && elements + left_in(end_) <= most_) {
             elements += left_in(end_);
             through_ = end_.portion + 1;
             advance(end_, left_in(end_));
@@ -87,7 +92,7 @@ class Collective::Buckets {
     }
 
   private:
-    static constexpr std::size_t kLargeElements = 16384, kBucketElements = kBucketBytes / sizeof(float);
+    static constexpr std::size_t kLargeElements = 16384;
     struct Cursor {
         std::size_t portion = 0, element = 0;
     };
@@ -107,15 +112,18 @@ class Collective::Buckets {
     const Portion* portions_;
     std::size_t count_;
     std::uint32_t mask_, bits_;
+    std::size_t most_, large_;  // elements
     Cursor begin_, end_;
     std::size_t through_ = 0;
 };
 
-Collective::Collective(GroupRef group, ThreadPool& pool, std::pmr::memory_resource* tensors)
+Collective::Collective(GroupRef group, ThreadPool& pool, std::pmr::memory_resource* tensors,
+                       std::size_t bucket_bytes)
     : group_(std::move(group)),
       pool_(pool),
-      sent_(tensors, kBucketBytes, false),
-      received_(tensors, kBucketBytes, false) {}
+      bucket_bytes_(bucket_bytes),
+      sent_(tensors, bucket_bytes, false),
+      received_(tensors, bucket_bytes, false) {}
 
 // Both ways until neither has a bucket left. What is received is added by the order of the ranks, or put in
 // its place.
@@ -208,7 +216,8 @@ void Collective::add(const Portion* portions, std::size_t count, Arrival* made) 
     }
     for (std::uint32_t d = 1; d < group_->size(); d *= 2) {
         const std::uint32_t mask = 2 * d - 1, peer = group_->rank() ^ d;
-        Buckets sent(portions, count, mask, peer), kept(portions, count, mask, group_->rank());
+        Buckets sent(portions, count, mask, peer, bucket_bytes_),
+            kept(portions, count, mask, group_->rank(), bucket_bytes_);
         pass(peer, sent, kept, true, d == 1 ? made : nullptr);
     }
 }
@@ -233,7 +242,8 @@ void Collective::gather(const Portion* portions, std::size_t count) {
     if (is_shared(portions, count)) return gather_shared(portions, count);
     for (std::uint32_t d = group_->size() / 2; d > 0; d /= 2) {
         const std::uint32_t mask = 2 * d - 1, peer = group_->rank() ^ d;
-        Buckets sent(portions, count, mask, group_->rank()), others(portions, count, mask, peer);
+        Buckets sent(portions, count, mask, group_->rank(), bucket_bytes_),
+            others(portions, count, mask, peer, bucket_bytes_);
         pass(peer, sent, others, false);
     }
 }
@@ -241,7 +251,7 @@ void Collective::gather(const Portion* portions, std::size_t count) {
 template <class Number, class Join>
 void Collective::for_all(Number* numbers, std::size_t count, const Join& join) {
     auto* const theirs = static_cast<Number*>(received_.data());
-    if (count * sizeof(Number) > kBucketBytes)
+    if (count * sizeof(Number) > bucket_bytes_)
         fail(VOLTA_INTERNAL, "%zu numbers for all ranks are more than a bucket holds", count);
     const std::uint32_t rank = group_->rank();
     for (std::uint32_t d = 1; d < group_->size(); d *= 2) {
@@ -270,8 +280,8 @@ void Collective::adopt(std::uint32_t* numbers, std::size_t count) {
 
 void Collective::fetch(std::uint32_t from, const void* own, void* to, std::size_t bytes) {
     if (from == 0) return;
-    for (std::size_t at = 0; at < bytes; at += kBucketBytes) {
-        const std::size_t part = std::min(kBucketBytes, bytes - at);
+    for (std::size_t at = 0; at < bytes; at += bucket_bytes_) {
+        const std::size_t part = std::min(bucket_bytes_, bytes - at);
         if (group_->rank() == from)
             group_->exchange(0, static_cast<const char*>(own) + at, part, nullptr, 0);
         else if (group_->rank() == 0)

@@ -41,7 +41,10 @@ std::pmr::vector<std::uint32_t> share_out(const std::pmr::vector<std::uint64_t>&
 // Thread: one caller. Every rank makes the same calls with the same portions. Throws as Group::exchange.
 class Collective final {
   public:
-    Collective(GroupRef group, ThreadPool& pool, std::pmr::memory_resource* tensors);
+    static constexpr std::size_t kBucketBytes = std::size_t{4} << 20;
+    // bucket_bytes: the most of a message, a multiple of a float's, the same on all ranks.
+    Collective(GroupRef group, ThreadPool& pool, std::pmr::memory_resource* tensors,
+               std::size_t bucket_bytes = kBucketBytes);
     static std::uint64_t bytes() { return 2 * kBucketBytes; }  // what it allocates
 
     // Zeroed memory of this rank, which portions with a place lie in; NULL where ranks have none to share.
@@ -65,7 +68,6 @@ class Collective final {
     Group& group() const noexcept { return *group_; }
 
   private:
-    static constexpr std::size_t kBucketBytes = std::size_t{4} << 20;
     static constexpr std::size_t kChunk = 256;       // elements: so many sums of it lie on a stack
     static constexpr std::uint32_t kMostLevels = 9;  // of 2, 4, ... 512 ranks: a group has 1024 at most
     class Buckets;
@@ -80,6 +82,7 @@ class Collective final {
 
     GroupRef group_;
     ThreadPool& pool_;
+    const std::size_t bucket_bytes_;
     SharedMemory shared_;  // before the group is released
     Buffer sent_, received_;
 };

@@ -8,8 +8,6 @@
 namespace volta {
 namespace {
 
-// What moving a byte costs beside an operation of a product. Machines differ; the order of choices must not.
-constexpr double kOperationsPerByte = 12;
 // Results that give a byte for nearly the same cost are given up in the graph's order, the first ones first:
 // by the time the backward pass is there, the memory of the later ones is free again.
 constexpr double kAboutAsGood = 0.8;

@@ -26,6 +26,8 @@ struct Recomputation {
 };
 
 inline constexpr std::size_t kMostRecomputations = 64;
+// What moving a byte costs beside an operation of a product. Machines differ; the order of choices must not.
+inline constexpr double kOperationsPerByte = 12;
 
 // At most kMostRecomputations, each cheaper than the next; the first repeats nothing. One alone where nothing
 // is kept that could be computed again, as in graphs without a backward pass. Whether a dearer one needs less

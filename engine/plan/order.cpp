@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "engine/base/error.h"
+#include "engine/plan/sharing.h"
 
 namespace volta {
 
@@ -34,31 +35,31 @@ Identity::Identity(const Graph& graph)
 
 namespace {
 
-// A graph over nodes: `after[edges of n]` run after n.
-class Sorter {
-  public:
-    Sorter(const Graph& graph, const Identity& identity, const PlanOptions& options)
-        : graph_(graph),
-          identity_(identity),
-          options_(options),
-          readers_(graph.values.size(), graph.heap()),
-          after_(graph.nodes.size(), graph.heap()),
-          waits_for_(graph.nodes.size(), 0, graph.heap()) {}
+std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
-    std::pmr::vector<Step> sort() {
+// What runs before what: `after[edges of n]` run after n.
+class Dependencies {
+  public:
+    Dependencies(const Graph& graph, const Identity& identity)
+        : after(graph.nodes.size(), graph.heap()),
+          waits_for(graph.nodes.size(), 0, graph.heap()),
+          graph_(graph),
+          identity_(identity),
+          readers_(graph.values.size(), graph.heap()) {
         collect_readers();
-        for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
-            if (is_step(graph_.nodes[n])) add_edges(static_cast<NodeId>(n));
-        return run();
+        for (std::size_t n = 0; n < graph.nodes.size(); ++n)
+            if (is_step(graph.nodes[n])) add_edges(static_cast<NodeId>(n));
     }
+
+    std::pmr::vector<std::pmr::vector<NodeId>> after;
+    std::pmr::vector<std::int32_t> waits_for;
 
   private:
     void collect_readers() {
         for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
             if (!is_step(graph_.nodes[n])) continue;
             for (const ValueId input : graph_.nodes[n].inputs)
-                readers_[static_cast<std::size_t>(identity_.content(input))].push_back(
-                    static_cast<NodeId>(n));
+                readers_[at(identity_.content(input))].push_back(static_cast<NodeId>(n));
         }
     }
 
@@ -69,16 +70,162 @@ class Sorter {
             if (is_step(graph_.node(producer))) precede(producer, n);
         }
         for_each_in_place(node, [&](ValueId, ValueId input) {
-            for (const NodeId reader : readers_[static_cast<std::size_t>(identity_.content(input))])
+            for (const NodeId reader : readers_[at(identity_.content(input))])
                 if (reader != n) precede(reader, n);
         });
     }
 
     void precede(NodeId first, NodeId second) {
-        after_[static_cast<std::size_t>(first)].push_back(second);
-        ++waits_for_[static_cast<std::size_t>(second)];
+        after[at(first)].push_back(second);
+        ++waits_for[at(second)];
     }
 
+    const Graph& graph_;
+    const Identity& identity_;
+    std::pmr::vector<std::pmr::vector<NodeId>> readers_;  // of a content, steps only
+};
+
+// How much the arena grows by a step: what is born with it less what nobody reads behind it.
+class Growth {
+  public:
+    Growth(const Graph& graph, const Identity& identity, std::uint32_t micro_batches)
+        : graph_(graph),
+          identity_(identity),
+          bytes_(graph.values.size(), 0, graph.heap()),
+          readers_(graph.values.size(), 0, graph.heap()) {
+        for (const Node& node : graph.nodes) {
+            if (!is_step(node) || (micro_batches > 1 && persists(node))) continue;
+            for (ValueId value = node.first_output; value < node.first_output + node.output_count; ++value)
+                if (identity.bytes(value) == value)
+                    bytes_[at(value)] = tensor_bytes(graph.value(value).dtype, graph.value(value).shape);
+        }
+        for (const GraphOutput& output : graph.outputs) bytes_[at(identity.bytes(output.value))] = 0;
+        for (const Node& node : graph.nodes)
+            if (is_step(node)) for_each_read(node, [&](std::size_t owner) { ++readers_[owner]; });
+    }
+
+    std::int64_t born(NodeId n) const {
+        const Node& node = graph_.node(n);
+        std::int64_t bytes = 0;
+        for (ValueId value = node.first_output; value < node.first_output + node.output_count; ++value)
+            if (identity_.bytes(value) == value) bytes += static_cast<std::int64_t>(bytes_[at(value)]);
+        return bytes;
+    }
+    std::int64_t of(NodeId n) const {
+        std::int64_t growth = born(n);
+        for_each_read(graph_.node(n), [&](std::size_t owner) {
+            if (readers_[owner] == 1) growth -= static_cast<std::int64_t>(bytes_[owner]);
+        });
+        return growth;
+    }
+
+    // Of what is born, the bytes that may lie where an input lies that dies.
+    std::int64_t shared(NodeId n) const {
+        const Node& node = graph_.node(n);
+        std::int64_t bytes = 0;
+        for (std::int32_t output = 0; output < node.output_count; ++output)
+            for (std::size_t slot = 0; slot < node.inputs.size(); ++slot)
+                if (may_lie_on(node, slot, output)) {
+                    bytes += static_cast<std::int64_t>(bytes_[at(node.first_output + output)]);
+                    break;
+                }
+        return bytes;
+    }
+
+    void run(NodeId n) {
+        for_each_read(graph_.node(n), [&](std::size_t owner) { --readers_[owner]; });
+    }
+
+  private:
+    bool may_lie_on(const Node& node, std::size_t slot, std::int32_t output) const {
+        const std::size_t dying = at(identity_.bytes(node.inputs[slot]));
+        return may_overwrite(node, slot, output) && readers_[dying] == 1 && bytes_[dying] > 0 &&
+               bytes_[dying] == bytes_[at(node.first_output + output)];
+    }
+
+    // Each memory once, however often the node reads it.
+    template <class Visit>
+    void for_each_read(const Node& node, Visit visit) const {
+        for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+            const ValueId owner = identity_.bytes(node.inputs[i]);
+            const auto is_same = [&](ValueId before) { return identity_.bytes(before) == owner; };
+            if (std::none_of(node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(i),
+                             is_same))
+                visit(at(owner));
+        }
+    }
+
+    const Graph& graph_;
+    const Identity& identity_;
+    std::pmr::vector<std::uint64_t> bytes_;   // of the arena, by the value that first had them
+    std::pmr::vector<std::int32_t> readers_;  // that have not run
+};
+
+// Puts the nodes in a row: of all that may run one of the lowest phase, by a preference.
+class Sorter {
+  public:
+    Sorter(const Graph& graph, const Identity& identity, const PlanOptions& options)
+        : graph_(graph), identity_(identity), options_(options), edges_(graph, identity) {}
+
+    // The one that stands first in the graph.
+    std::pmr::vector<Step> by_graph() {
+        std::pmr::vector<NodeId> ready(graph_.heap());
+        const auto later = [&](NodeId a, NodeId b) { return turn_of(a) > turn_of(b); };
+        return run(
+            ready,
+            [&](NodeId n) {
+                ready.push_back(n);
+                std::push_heap(ready.begin(), ready.end(), later);
+            },
+            [&] {
+                std::pop_heap(ready.begin(), ready.end(), later);
+                const NodeId n = ready.back();
+                ready.pop_back();
+                return n;
+            });
+    }
+
+    // The one that frees most, or else that takes least; or, with `as_freed`, only what frees comes earlier
+    // than the graph has it. Of equal ones the first in the graph.
+    std::pmr::vector<Step> by_growth(bool as_freed) {
+        Growth growth(graph_, identity_, options_.micro_batches);
+        std::pmr::vector<NodeId> ready(graph_.heap());
+        const auto rank = [&](NodeId n) {
+            const Turn turn = turn_of(n);
+            const std::int64_t grows = turn.behind != n ? INT64_MIN : growth.of(n);  // follows at once
+            return std::make_tuple(turn.phase, as_freed ? std::min<std::int64_t>(grows, 0) : grows,
+                                   turn.behind, n);
+        };
+        return run(
+            ready, [&](NodeId n) { ready.push_back(n); },
+            [&] {
+                auto next = ready.begin();
+                auto least = rank(*next);
+                for (auto other = next + 1; other != ready.end(); ++other) {
+                    const auto others = rank(*other);
+                    if (others < least) std::tie(least, next) = std::make_tuple(others, other);
+                }
+                const NodeId n = *next;
+                *next = ready.back();
+                ready.pop_back();
+                growth.run(n);
+                return n;
+            });
+    }
+
+    // The most that is alive at a step of the order. What the planner makes of it may be more.
+    std::int64_t peak(const std::pmr::vector<Step>& steps) const {
+        Growth growth(graph_, identity_, options_.micro_batches);
+        std::int64_t alive = 0, most = 0;
+        for (const Step& step : steps) {
+            most = std::max(most, alive + growth.born(step.node) - growth.shared(step.node));
+            alive += growth.of(step.node);
+            growth.run(step.node);
+        }
+        return most;
+    }
+
+  private:
     // When a node runs among those that may.
     struct Turn {
         Phase phase;
@@ -110,32 +257,26 @@ class Sorter {
     }
     NodeId producer_of(ValueId value) const { return graph_.value(identity_.content(value)).producer; }
 
-    // Of all nodes that may run, the one of the lowest phase that stands first in the graph.
-    std::pmr::vector<Step> run() {
+    // release(n): n may run; next(): which of `ready` does.
+    template <class Release, class Next>
+    std::pmr::vector<Step> run(const std::pmr::vector<NodeId>& ready, Release release, Next next) {
         std::pmr::vector<Step> steps(graph_.heap());
-        std::pmr::vector<NodeId> ready(graph_.heap());
-        const auto later = [&](NodeId a, NodeId b) { return turn_of(a) > turn_of(b); };
-        const auto release = [&](NodeId n) {
-            ready.push_back(n);
-            std::push_heap(ready.begin(), ready.end(), later);
-        };
+        std::pmr::vector<std::int32_t> waits_for(edges_.waits_for, graph_.heap());
         for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
-            if (is_step(graph_.nodes[n]) && waits_for_[n] == 0) release(static_cast<NodeId>(n));
+            if (is_step(graph_.nodes[n]) && waits_for[n] == 0) release(static_cast<NodeId>(n));
         while (!ready.empty()) {
-            std::pop_heap(ready.begin(), ready.end(), later);
-            const NodeId n = ready.back();
-            ready.pop_back();
+            const NodeId n = next();
             steps.push_back(Step{n, turn_of(n).phase});
-            for (const NodeId next : after_[static_cast<std::size_t>(n)])
-                if (--waits_for_[static_cast<std::size_t>(next)] == 0) release(next);
+            for (const NodeId after : edges_.after[at(n)])
+                if (--waits_for[at(after)] == 0) release(after);
         }
-        check(steps);
+        check(steps, waits_for);
         return steps;
     }
 
-    void check(const std::pmr::vector<Step>& steps) const {
+    void check(const std::pmr::vector<Step>& steps, const std::pmr::vector<std::int32_t>& waits_for) const {
         for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
-            if (waits_for_[n] != 0)
+            if (waits_for[n] != 0)
                 fail(VOLTA_INTERNAL,
                      "plan: node %zu (%s) has no place in the order: a value is overwritten in place before "
                      "it is read",
@@ -149,15 +290,25 @@ class Sorter {
     const Graph& graph_;
     const Identity& identity_;
     const PlanOptions& options_;
-    std::pmr::vector<std::pmr::vector<NodeId>> readers_;  // of a content, steps only
-    std::pmr::vector<std::pmr::vector<NodeId>> after_;
-    std::pmr::vector<std::int32_t> waits_for_;
+    const Dependencies edges_;
 };
 
 }  // namespace
 
 std::pmr::vector<Step> order_steps(const Graph& graph, const Identity& identity, const PlanOptions& options) {
-    return Sorter(graph, identity, options).sort();
+    return Sorter(graph, identity, options).by_graph();
+}
+
+std::pmr::vector<std::pmr::vector<Step>> orders_for_memory(const Graph& graph, const Identity& identity,
+                                                           const PlanOptions& options) {
+    std::pmr::vector<std::pmr::vector<Step>> orders(graph.heap());
+    Sorter sorter(graph, identity, options);
+    const std::int64_t given = sorter.peak(sorter.by_graph());
+    for (const bool as_freed : {true, false}) {
+        std::pmr::vector<Step> order = sorter.by_growth(as_freed);
+        if (sorter.peak(order) < given) orders.push_back(std::move(order));
+    }
+    return orders;
 }
 
 }  // namespace volta

@@ -43,4 +43,8 @@ void for_each_in_place(const Node& node, Visit visit) {
 // Throws INTERNAL when no order exists.
 std::pmr::vector<Step> order_steps(const Graph& graph, const Identity& identity, const PlanOptions& options);
 
+// Other orders of the same steps at whose peak less is alive: whether they need less memory, their plans say.
+std::pmr::vector<std::pmr::vector<Step>> orders_for_memory(const Graph& graph, const Identity& identity,
+                                                           const PlanOptions& options);
+
 }  // namespace volta

@@ -59,22 +59,47 @@ class MicroBatchCheck {
 
 }  // namespace
 
-HeapPtr<Plan> make_plan(Graph&& graph, const PlanOptions& options, std::pmr::memory_resource* heap) {
-    require(options.micro_batches >= 1, "a plan needs at least one micro-batch");
-    require(!options.update_in_backward || options.micro_batches == 1,
-            "an update in the backward pass needs one micro-batch, the plan has %u", options.micro_batches);
+namespace {
+
+HeapPtr<Plan> empty_plan(Graph&& graph, const PlanOptions& options, std::pmr::memory_resource* heap) {
     HeapPtr<Plan> plan = make_on<Plan>(heap, std::move(graph));
     plan->micro_batches = options.micro_batches;
     plan->arithmetic = options.arithmetic;
     plan->update_in_backward = options.update_in_backward;
+    return plan;
+}
+
+void place(Plan& plan, const Identity& identity, std::pmr::vector<Step>&& steps) {
+    plan.steps = std::move(steps);
+    place_values(plan, identity);
+    limit_inputs(plan);
+    plan.bill = bill_of(plan);
+}
+
+// The plan whose steps are in an order that needs less memory, where there is one.
+HeapPtr<Plan> in_less_memory(HeapPtr<Plan> plan, const Identity& identity, const PlanOptions& options,
+                             std::pmr::memory_resource* heap) {
+    for (std::pmr::vector<Step>& steps : orders_for_memory(plan->graph, identity, options)) {
+        HeapPtr<Plan> other = empty_plan(Graph(plan->graph, heap), options, heap);
+        place(*other, identity, std::move(steps));
+        if (other->bill.activations < plan->bill.activations) plan = std::move(other);
+    }
+    return plan;
+}
+
+}  // namespace
+
+HeapPtr<Plan> make_plan(Graph&& graph, const PlanOptions& options, std::pmr::memory_resource* heap) {
+    require(options.micro_batches >= 1, "a plan needs at least one micro-batch");
+    require(!options.update_in_backward || options.micro_batches == 1,
+            "an update in the backward pass needs one micro-batch, the plan has %u", options.micro_batches);
+    HeapPtr<Plan> plan = empty_plan(std::move(graph), options, heap);
     separate_outputs(plan->graph, plan->micro_batches);
 
     const Identity identity(plan->graph);
     MicroBatchCheck(plan->graph, identity, plan->micro_batches).run();
-    plan->steps = order_steps(plan->graph, identity, options);
-    place_values(*plan, identity);
-    limit_inputs(*plan);
-    plan->bill = bill_of(*plan);
+    place(*plan, identity, order_steps(plan->graph, identity, options));
+    if (options.order == StepOrder::memory) plan = in_less_memory(std::move(plan), identity, options, heap);
     plan->text = print(*plan, plan->graph.heap());
     plan->hash = hash_bytes(plan->text.data(), plan->text.size());
     verify(*plan);

@@ -178,7 +178,8 @@ class ShadowRun {
 
     bool may_share(const Node& node, std::size_t slot, std::int32_t index) const {
         const ValueId input = node.inputs[slot], output = node.first_output + index;
-        if (!may_overwrite(node, slot, index) || PlanView::adds_up(node)) return false;
+        if (!may_overwrite(node, slot, index)) return false;
+        if (plan_.micro_batches > 1 && PlanView::adds_up(node)) return false;  // it holds what it had before
         if (graph_.shape(input) != graph_.shape(output) || !whole(input).equals(whole(output))) return false;
         for (std::size_t other = 0; other < node.inputs.size(); ++other)
             if (other != slot && whole(node.inputs[other]).overlaps(whole(output))) return false;

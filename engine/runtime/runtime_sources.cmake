@@ -24,6 +24,7 @@ set(VOLTA_RUNTIME_SMALL
     ${CMAKE_CURRENT_LIST_DIR}/activation_budget.cpp
     ${CMAKE_CURRENT_LIST_DIR}/loss.cpp
     ${CMAKE_CURRENT_LIST_DIR}/training_graph.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/norm_pass.cpp
     ${CMAKE_CURRENT_LIST_DIR}/optimizer.cpp
     ${CMAKE_CURRENT_LIST_DIR}/optimizer_options.cpp
     ${CMAKE_CURRENT_LIST_DIR}/save_parts.cpp

@@ -215,6 +215,12 @@ void ShardedStep::add_to(volta_bill& bill) const {
     update_->add_to(bill);
 }
 
+std::uint64_t ShardedStep::needed_bytes() const {
+    volta_bill own = {};
+    add_to(own);
+    return own.total;
+}
+
 void ShardedStep::require_room() const {
     if (!is_on_device()) return shard_.require_room();
     const std::uint64_t needed = shard_.needed_bytes() + level_bytes_ * (log2_of(local_shards_) + 1) +
@@ -235,7 +241,7 @@ float* ShardedStep::exchanged(const Summed& tensor) const {
 
 // Zeros: what lies between tensors is added with them.
 unsigned char* ShardedStep::own(std::uint64_t bytes) {
-    owned_.emplace_back(context_.tensors(), static_cast<std::size_t>(bytes), true);
+    owned_.emplace_back(context_.staging(), static_cast<std::size_t>(bytes), true);
     return static_cast<unsigned char*>(owned_.back().data());
 }
 
@@ -303,7 +309,7 @@ void ShardedStep::allocate() {
     allocate_levels();
     for (const int input : inputs_)
         staged_.emplace_back(
-            context_.tensors(),
+            context_.staging(),
             static_cast<std::size_t>(local_shards_ *
                                      shard_.program().plan().regions[static_cast<std::size_t>(input)].bytes),
             true);

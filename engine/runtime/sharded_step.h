@@ -34,8 +34,9 @@ class ShardedStep final : private LocalSums {
     ProgramMemory& update() { return *update_; }
     const ProgramMemory& update() const { return *update_; }
     void add_to(volta_bill& bill) const;
-    void require_room() const;  // of the device, with what `shard` needs; throws OUT_OF_MEMORY
-    void allocate();            // behind `shard`
+    std::uint64_t needed_bytes() const;  // of a processor, beside what `shard` needs
+    void require_room() const;           // of the device, with what `shard` needs; throws OUT_OF_MEMORY
+    void allocate();                     // behind `shard`
 
     // An input of the shard's program, for all shards of this process one after the other.
     void* staged(int region) const;
@@ -118,13 +119,13 @@ class ShardedStep final : private LocalSums {
     std::pmr::vector<Block> on_device_;        // those of a device
     std::optional<DeviceSum> addition_;        // and how they are added there
     std::optional<DeviceExchange> devices_;    // of a transport that reaches them
-    std::pmr::vector<Buffer> owned_;           // what of the host's is not shared
+    std::pmr::vector<Block> owned_;            // what of the host's is not shared
     // What ranks exchange: the whole sums, behind them the parameters that this rank owns.
     unsigned char* exchanged_memory_ = nullptr;
     bool is_shared_ = false;           // other ranks read it
     Block mirror_;                     // of a device; the parameters of the others are in it in any case
     std::pmr::vector<int> inputs_;     // the host's
-    std::pmr::vector<Buffer> staged_;  // one for each
+    std::pmr::vector<Block> staged_;   // one for each
     std::pmr::vector<double> counts_;  // of targets, one for each shard of this process
     std::optional<Collective> collective_;
     std::optional<GradientExchange> exchange_;

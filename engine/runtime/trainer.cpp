@@ -68,7 +68,8 @@ Trainer::Trainer(const ContextRef& context, const ModelRef& model, TrainerOption
       model_(model),
       description_(context->structures(), context->tensors()),
       options_(std::move(options)),
-      memory_(prepare_training(*context, *model, options_), context->structures()),
+      programs_(prepare_training(*context, *model, options_)),
+      memory_(programs_.step, context->structures()),
       fetched_(memory_.program().plan().regions.size(), context->structures()),
       fetched_states_(context->structures()),
       input_regions_(context->structures()),
@@ -87,11 +88,13 @@ Trainer::Trainer(const ContextRef& context, const ModelRef& model, TrainerOption
     for (const std::int32_t place : options_.spec.frozen)
         frozen_.push_back(description_.parameters[static_cast<std::size_t>(place)].name.c_str());
     lend_others(*model, options_, memory_);
+    if (programs_.norm != nullptr) norm_.emplace(*programs_.norm, memory_, heap);
     if (options_.shards > 1) sharded_.emplace(*context, options_, memory_);
     lend_states();
     if (sharded_) sharded_->join(*model, options_);
     if (sharded_) sharded_->require_room();
     memory_.allocate();
+    if (norm_) norm_->allocate();
     if (sharded_) sharded_->allocate();
     for (ValueId input : host_inputs(model->graph, heap))
         input_regions_.push_back(region(RegionKind::input, model->graph.producer(input).name.c_str()));
@@ -218,8 +221,9 @@ void Trainer::check_finite(const StepReport& report) {
         else
             format_text(text, sizeof text, "step %llu: the loss is %g", step, loss);
     } else if (!std::isfinite(report.gradient_norm)) {
-        const float* sums =
-            sharded_ ? sharded_->square_sums() : memory_.at<float>(region(RegionKind::output, "square_sums"));
+        const ProgramMemory& results = result_memory();
+        const float* sums = sharded_ ? sharded_->square_sums()
+                                     : results.at<float>(results.find(RegionKind::output, "square_sums"));
         std::size_t tensor = 0;
         while (tensor < trained_.size() && std::isfinite(sums[tensor])) ++tensor;
         const char* name = tensor < trained_.size() ? trained_[tensor].c_str() : "all parameters together";
@@ -229,7 +233,7 @@ void Trainer::check_finite(const StepReport& report) {
         return;
     }
     if (options_.nonfinite == VOLTA_NONFINITE_STOP) {
-        if (options_.spec.update_in_backward) tear(VOLTA_NOT_FINITE, text);
+        if (options_.spec.update_in_backward && !norm_) tear(VOLTA_NOT_FINITE, text);
         fail(VOLTA_NOT_FINITE, "%s", text);
     }
     context_->log()(VOLTA_LOG_WARNING, "%s", text);
@@ -315,10 +319,27 @@ void Trainer::run_phases() {
     }
 }
 
+// All is known before anything changes: the norm, and whether it is finite. Only the second pass tears.
+void Trainer::run_two_passes(StepReport& report) {
+    StepQuestions questions(*context_, 1);
+    questions.ask(0);
+    norm_->run();
+    read_results(report);
+    check_finite(report);
+    questions.ask(1);
+    norm_->tell_clip_factor();
+    TrainingRun training;
+    try {
+        memory_.run_training({-1, -1}, training);
+    } catch (const Error& error) {
+        tear(error.status(), error.what());
+    }
+}
+
 void Trainer::read_results(StepReport& report) const {
-    const ProgramMemory& update = update_memory();
-    report.loss = *update.at<float>(update.find(RegionKind::output, "loss"));
-    report.gradient_norm = *update.at<float>(update.find(RegionKind::output, "gradient_norm"));
+    const ProgramMemory& results = result_memory();
+    report.loss = *results.at<float>(results.find(RegionKind::output, "loss"));
+    report.gradient_norm = *results.at<float>(results.find(RegionKind::output, "gradient_norm"));
 }
 
 // A rank that fails alone tells the others, who wait for it.
@@ -370,6 +391,8 @@ StepReport Trainer::run_step() {
 
     if (sharded_) {
         run_shards(report);
+    } else if (norm_) {
+        run_two_passes(report);
     } else {
         run_phases();
         read_results(report);
@@ -678,6 +701,7 @@ Trainer::Lent Trainer::gradient(const char* name) const {
 volta_bill Trainer::bill() const {
     volta_bill bill = {};
     memory_.add_to(bill);
+    if (norm_) norm_->add_to(bill);
     if (sharded_) sharded_->add_to(bill);
     bill.staging += stream_bytes_;
     bill.total += stream_bytes_;
@@ -685,7 +709,9 @@ volta_bill Trainer::bill() const {
 }
 
 const char* Trainer::plan_text() {
-    plan_text_ = memory_.program().print(context_->structures());
+    plan_text_.clear();
+    if (norm_) plan_text_ = norm_->program().print(context_->structures());
+    plan_text_ += memory_.program().print(context_->structures());
     return plan_text_.c_str();
 }
 

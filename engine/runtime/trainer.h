@@ -8,11 +8,13 @@
 
 #include "engine/base/error.h"
 #include "engine/base/hash.h"
+#include "engine/runtime/norm_pass.h"
 #include "engine/runtime/program_memory.h"
 #include "engine/runtime/session.h"
 #include "engine/runtime/sharded_step.h"
 #include "engine/runtime/token_stream.h"
 #include "engine/runtime/trainer_options.h"
+#include "engine/runtime/training_plan.h"
 
 namespace volta {
 
@@ -68,11 +70,14 @@ class Trainer final {
     void lend_base(const Model& model);
     void lend_states();
     void run_phases();
+    void run_two_passes(StepReport& report);
     void run_shards(StepReport& report);
     double agree_on_count();
-    // What the update reads and writes: states, factors, loss and norm.
+    // What the update reads and writes: states and factors.
     ProgramMemory& update_memory() { return sharded_ ? sharded_->update() : memory_; }
     const ProgramMemory& update_memory() const { return sharded_ ? sharded_->update() : memory_; }
+    // Where loss and norm are.
+    const ProgramMemory& result_memory() const { return norm_ ? norm_->results() : update_memory(); }
     // An input or the targets, as the host gives them, of all shards that this process computes.
     void* given(int region) const { return sharded_ ? sharded_->staged(region) : memory_.at<void>(region); }
     std::uint64_t given_bytes(int region) const;
@@ -99,7 +104,9 @@ class Trainer final {
     mutable Model description_;  // graph, tokenizer, metadata, arithmetic; its parameters lie where
                                  // described() found them
     TrainerOptions options_;
+    const TrainingPrograms programs_;
     ProgramMemory memory_;
+    std::optional<NormPass> norm_;             // where there is one, it knows loss and norm
     std::optional<ShardedStep> sharded_;       // of several shards; memory_ is then that of one
     ScratchFile states_;                       // of optimizer state, where there is a folder for it
     mutable std::pmr::vector<Block> fetched_;  // one per region, filled where fetch() needs a copy

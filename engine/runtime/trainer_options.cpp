@@ -74,7 +74,7 @@ volta_optimizer_options optimizer_options(const volta_trainer_options& c) {
 
 }  // namespace
 
-// An update in the backward pass knows neither the norm of all gradients nor later micro-batches.
+// An update in the backward pass knows no later micro-batches.
 void read_run_options(const volta_trainer_options& c, TrainerOptions& options) {
     TrainingSpec& spec = options.spec;
     options.activation_budget = c.activation_budget;
@@ -86,9 +86,6 @@ void read_run_options(const volta_trainer_options& c, TrainerOptions& options) {
     require(options.shards == 1, "update_in_backward needs one shard, shards is %u", options.shards);
     require(spec.micro_batches == 1, "update_in_backward needs one micro-batch, micro_batches is %u",
             spec.micro_batches);
-    if (spec.clip_norm > 0)
-        fail(VOLTA_INVALID_ARGUMENT,
-             "update_in_backward has no norm of all gradients to clip by, clip_norm is %g", spec.clip_norm);
 }
 
 namespace {

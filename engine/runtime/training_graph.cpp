@@ -61,15 +61,19 @@ ValueId add_norm(Graph& graph, ValueId square_sums) {
     return norm;
 }
 
+// norm: -1: another pass has found it.
+ValueId add_clip_factor(Graph& graph, const TrainingSpec& spec, ValueId norm, Phase phase) {
+    if (spec.clip_norm == 0) return graph.scalar(1.0f);
+    if (norm < 0) return graph.input(name_of(StepInput::clip_factor), DType::f32, Shape{});
+    return graph.apply(Op::clip_factor, {norm}, {number(Attr::maximum_norm, spec.clip_norm)}, phase);
+}
+
 void add_updates(Graph& graph, const TrainingSpec& spec, ValueId norm, const std::pmr::vector<Trained>& all) {
     const OptimizerRow& optimizer = optimizer_row(spec.optimizer, spec.has_momentum);
     const Shape factor_shape{optimizer.factor_count};
     const ValueId decayed = graph.input(name_of(StepInput::factors), DType::f32, factor_shape);
     const ValueId plain = graph.input(name_of(StepInput::factors_plain), DType::f32, factor_shape);
-    const ValueId clip = spec.clip_norm > 0
-                             ? graph.apply(Op::clip_factor, {norm},
-                                           {number(Attr::maximum_norm, spec.clip_norm)}, Phase::update)
-                             : graph.scalar(1.0f);
+    const ValueId clip = add_clip_factor(graph, spec, norm, Phase::update);
     for (const Trained& trained : all) {
         const Shape shape = graph.shape(trained.parameter);
         std::pmr::string name(graph.producer(trained.parameter).name, graph.heap());
@@ -106,20 +110,22 @@ class TrainingGraphBuilder {
     }
 
     Graph build() {
-        const ValueId sum = add_loss();
-        graph_.output("loss", apply(Op::div, {sum, count_}, {}, Phase::reduce));
+        add_mean_loss();
         const std::pmr::vector<Trained> trained = add_gradients();
-        std::pmr::vector<ValueId> gradients(heap_);
-        for (const Trained& one : trained) gradients.push_back(one.gradient);
-        const ValueId square_sums = square_sums_of(graph_, gradients, Phase::reduce);
-        graph_.output("square_sums", square_sums);
-        const ValueId norm = add_norm(graph_, square_sums);
+        const ValueId norm = spec_.needs_norm_pass() ? -1 : add_norm_of(trained);
         add_updates(graph_, spec_, norm, trained);
         // With an update in the backward pass a gradient is soon needed no longer.
         if (!spec_.update_in_backward) keep_gradients(trained);
         for_each_statistic([&](ValueId running, ValueId followed) {
             apply(Op::assign, {running, followed}, {}, Phase::update);
         });
+        return std::move(graph_);
+    }
+
+    Graph build_norm() {
+        add_mean_loss();
+        const ValueId norm = add_norm_of(add_gradients());
+        graph_.output(kClipFactor, add_clip_factor(graph_, spec_, norm, Phase::reduce));
         return std::move(graph_);
     }
 
@@ -198,6 +204,19 @@ class TrainingGraphBuilder {
         seeds.push_back(Seed{prediction_, gradient});
         differentiate(backward_, seeds);
         return sum;
+    }
+
+    void add_mean_loss() {
+        const ValueId sum = add_loss();
+        graph_.output("loss", apply(Op::div, {sum, count_}, {}, Phase::reduce));
+    }
+
+    ValueId add_norm_of(const std::pmr::vector<Trained>& trained) {
+        std::pmr::vector<ValueId> gradients(heap_);
+        for (const Trained& one : trained) gradients.push_back(one.gradient);
+        const ValueId square_sums = square_sums_of(graph_, gradients, Phase::reduce);
+        graph_.output("square_sums", square_sums);
+        return add_norm(graph_, square_sums);
     }
 
     std::pmr::vector<Trained> add_gradients() {
@@ -314,6 +333,10 @@ class TrainingGraphBuilder {
 
 Graph build_training_graph(const Graph& model, const TrainingSpec& spec, std::pmr::memory_resource* heap) {
     return TrainingGraphBuilder(model, spec, heap).build();
+}
+
+Graph build_norm_graph(const Graph& model, const TrainingSpec& spec, std::pmr::memory_resource* heap) {
+    return TrainingGraphBuilder(model, spec, heap).build_norm();
 }
 
 Graph build_shard_graph(const Graph& model, const TrainingSpec& spec, std::pmr::memory_resource* heap) {

@@ -24,6 +24,10 @@ struct TrainingSpec {
     bool update_in_backward = false;              // PlanOptions has it too
     int output_index = 0;
     std::pmr::vector<std::int32_t> frozen;  // parameters by their place among them, ascending
+
+    // Updates that begin before the last gradient is there cannot wait for a norm: another pass finds it
+    // before.
+    bool needs_norm_pass() const { return update_in_backward && clip_norm > 0; }
 };
 
 // Sources the trainer fills in, beside the model's inputs and parameters:
@@ -37,7 +41,12 @@ struct TrainingSpec {
 // keeps them and is computed by them.
 // Outputs: loss [], gradient_norm [], square_sums [n] (one per trained parameter, in declaration order), and
 // gradient/<parameter>, unless the update is made in the backward pass. States: <parameter>/m, /v or /h.
+// Where a norm pass is needed norm and sums are its outputs, and step/clip_factor f32 [] is one more source.
 Graph build_training_graph(const Graph& model, const TrainingSpec& spec, std::pmr::memory_resource* heap);
+// The norm pass: the sources above but factors, nothing changes. Outputs: loss, gradient_norm, square_sums
+// and clip_factor.
+inline constexpr char kClipFactor[] = "clip_factor";
+Graph build_norm_graph(const Graph& model, const TrainingSpec& spec, std::pmr::memory_resource* heap);
 
 // A step of several shards is three graphs: each shard's, whose results are added, and behind the sum what
 // makes a step of it. The shard's has the sources above but factors; outputs: loss_sum [],

@@ -8,9 +8,14 @@
 
 namespace volta {
 
-// The fastest program that fits in activation_budget, and in what the host has left for plans. Throws
+// What a training step runs; with shards, what computes one.
+struct TrainingPrograms {
+    const Program& step;
+    const Program* norm;  // before it, where there is a norm pass (norm_pass.h); else NULL
+};
+// The fastest programs that fit in activation_budget, and in what the host has left for plans. Throws
 // UNSUPPORTED, OUT_OF_MEMORY with what is needed at least.
-const Program& prepare_training(Context& context, const Model& model, const TrainerOptions& options);
+TrainingPrograms prepare_training(Context& context, const Model& model, const TrainerOptions& options);
 
 // Does the trainer read the parameter where its model has it?
 bool is_in_place(const NamedTensor& parameter, const Program& program);
@@ -34,7 +39,7 @@ struct PlanStep {
     std::uint64_t alive;  // bytes of the arena that hold something while it runs
     PlanPart part;
 };
-// The steps of the plan that a trainer would make, in order; with shards, of the plan that computes one.
+// The steps of the plans that a trainer would make, in order; with shards, of the plan that computes one.
 std::pmr::vector<PlanStep> plan_steps(Context& context, const Model& model, const TrainerOptions& options);
 
 }  // namespace volta

@@ -559,6 +559,15 @@ void walk_training(Walk& walk, Made& made, const std::string& folder) {
     speed.fma_gflops = speed.stream_gb_s = 100;
     CALL(volta_trainer_estimate, made.gpt, &options, &speed, &bill, &cost);
     walk.say("estimate", &cost, sizeof cost);
+    std::string steps;
+    const volta_plan_visit visit = [](void* user, const volta_plan_step* step) {
+        char text[64];
+        std::snprintf(text, sizeof text, " %d %llu", step->part,
+                      static_cast<unsigned long long>(step->alive));
+        (*static_cast<std::string*>(user) += step->operation) += text;
+    };
+    CALL(volta_trainer_estimate_steps, made.gpt, &options, visit, &steps);
+    walk.say_text("steps", steps.c_str());
     CALL(volta_trainer_get_options, trainer, &options);
     CALL(volta_trainer_get_bill, trainer, &bill);
     walk.say("bill", &bill, sizeof bill);

@@ -436,6 +436,37 @@ void test_function(void**) {
     }
 }
 
+// What a visitor of steps throws ends the call, and it is asked no more.
+void test_visit(void**) {
+    for (const auto& thrown : kThrown) {
+        Host host;
+        volta_context* context = nullptr;
+        volta_model* model = nullptr;
+        int calls = 0;
+        std::function<void()> raise = [&] {
+            if (++calls == 3) thrown.raise();
+        };
+        const volta_plan_visit visit = [](void* user, const volta_plan_step*) {
+            on_text(user, nullptr, 0, 0);
+        };
+        const int64_t shape[] = {2, 16};
+        volta_trainer_options training = VOLTA_TRAINER_OPTIONS_INIT;
+        training.input_shapes = shape;
+        training.input_extent_count = 2;
+        assert_int_equal(context_on(host, 1, &context), VOLTA_OK);
+        assert_int_equal(small_gpt(context, &model), VOLTA_OK);
+        assert_int_equal(volta_trainer_estimate_steps(model, &training, visit, &raise), VOLTA_CANCELLED);
+        const std::string expected = std::string("the host's visit threw an exception: ") + thrown.text;
+        assert_string_equal(volta_last_error(), expected.c_str());
+        assert_int_equal(calls, 3);
+        assert_int_equal(volta_trainer_estimate_steps(model, &training, visit, &raise), VOLTA_OK);
+        assert_true(calls > 40);
+        volta_model_release(model);
+        volta_context_release(context);
+        assert_int_equal(host.held, 0);
+    }
+}
+
 volta_status exchange(void* user, uint32_t, const void*, size_t, void*, size_t, char*, size_t) {
     on_text(user, nullptr, 0, 0);
     return VOLTA_IO_ERROR;
@@ -500,6 +531,7 @@ int main() {
         cmocka_unit_test(test_parallel_for),
         cmocka_unit_test(test_should_stop),
         cmocka_unit_test(test_function),
+        cmocka_unit_test(test_visit),
         cmocka_unit_test(test_exchange),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -78,7 +78,7 @@ const Subject kSubjects[] = {
 struct Run {
     uint64_t shards = kShards, micro_batches = kShards;
     uint32_t threads = 1;
-    uint64_t activation_budget = 0;
+    uint64_t activation_budget = 0, host_budget = 0;
     double clip_norm = 1;
     int first_step = 0, steps = kSteps;
     std::string from, to;  // checkpoints
@@ -100,6 +100,7 @@ class Rank {
         volta_context_options options = VOLTA_CONTEXT_OPTIONS_INIT;
         options.thread_count = run.threads;
         options.allocator = run.allocator;
+        options.host_budget = run.host_budget;
         check(volta_context_create(&options, &context_));
         if (group != nullptr) check(volta_group_create(context_, group, &group_));
     }
@@ -343,6 +344,26 @@ void test_budgets_of_activations(void**) {
     for (const Result& result :
          train_together(kSubjects[0], 2, [&](uint32_t r) { return r == 0 ? run : Run(); }))
         expect_same(result, expected, "less memory on one rank");
+}
+
+// What shards need beside the plan of one counts, before anything is allocated and after.
+void test_budget_of_the_host(void**) {
+    const Result expected = train_alone(kSubjects[0], {});
+    Rank rank(kSubjects[0], {}, nullptr);
+    rank.make_trainer();
+    volta_bill bill = VOLTA_BILL_INIT, cut = VOLTA_BILL_INIT;
+    assert_int_equal(volta_trainer_get_bill(rank.trainer(), &bill), VOLTA_OK);
+    Run run;
+    run.host_budget = bill.total - bill.activations / 4;
+    Rank smaller(kSubjects[0], run, nullptr);
+    expect_same(smaller.train(), expected, "a budget of the host");
+    assert_int_equal(volta_trainer_get_bill(smaller.trainer(), &cut), VOLTA_OK);
+    assert_true(cut.total <= run.host_budget && cut.activations < bill.activations);
+    run.host_budget = bill.total - bill.activations;
+    const Result refused = train_alone(kSubjects[0], run);
+    assert_int_equal(refused.status, VOLTA_OUT_OF_MEMORY);
+    const std::string left = std::to_string(run.host_budget) + " are left";
+    assert_non_null(std::strstr(refused.text.c_str(), left.c_str()));
 }
 
 void test_resume_with_other_ranks(void**) {
@@ -756,6 +777,7 @@ int main(int count, char** arguments) {
         cmocka_unit_test(test_sockets),
         cmocka_unit_test(test_micro_batches_within_a_shard),
         cmocka_unit_test(test_budgets_of_activations),
+        cmocka_unit_test(test_budget_of_the_host),
         cmocka_unit_test(test_resume_with_other_ranks),
         cmocka_unit_test(test_checkpoint_is_that_of_one_process),
         cmocka_unit_test(test_the_tree),

@@ -206,6 +206,7 @@ std::vector<Case> cases() {
              return volta_trainer_estimate(world.model, &options, nullptr, nullptr,
                                            out<volta_training_cost>(data));
          }},
+        {"volta_plan_step", true, nothing, nullptr},  // the library's, which the host reads
         {"volta_bill", true, nothing,
          [](void* data) { return volta_session_get_bill(world.session, out<volta_bill>(data)); }},
         {"volta_session_options", false,

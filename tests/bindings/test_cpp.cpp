@@ -236,6 +236,15 @@ void test_running_and_training(void**) {
     options.loss = VOLTA_LOSS_MSE;
     options.learning_rate = 1e-2;
     const volta::training_estimate estimate = volta::trainer::estimate(model, options);
+    std::uint64_t largest = 0;
+    std::vector<volta_plan_part> parts;
+    volta::trainer::estimate_steps(model, options, [&](const volta_plan_step& step) {
+        largest = std::max(largest, step.alive);
+        if (parts.empty() || parts.back() != step.part) parts.push_back(step.part);
+    });
+    assert_true(largest > 0 && largest <= estimate.bill.activations);
+    assert_true(
+        (parts == std::vector<volta_plan_part>{VOLTA_PLAN_FORWARD, VOLTA_PLAN_BACKWARD, VOLTA_PLAN_UPDATE}));
     options.activation_budget = estimate.cost.smallest_activations;
     volta::trainer trainer(model, options);
     assert_true(trainer.bill().activations <= estimate.bill.activations);

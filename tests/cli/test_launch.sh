@@ -165,6 +165,7 @@ refused 2 "there is no option 'rank'" launch --config wrong.json
     refused 2 "--ranks is 3, it must be a power of two" launch -n 3 -- train $model --out x.volta
     refused 2 "shards is 4, 8 ranks need one each: give --shards 8" launch -n 8 -- train $model --out x.volta
     refused 2 "shards is 1, 2 ranks need one each: give --shards 2" launch -n 2 -- train $small --out x.volta
+    refused 2 "--fewer is of further starts: give --restarts" launch -n 2 --fewer -- train $model --out x.volta
     refused 2 "--ranks is required" launch -- train $model --out x.volta
     refused 2 "the command is 'hash', it must be train" launch -n 2 -- hash one.volta
     refused 2 "it needs a command behind --" launch -n 2
@@ -221,6 +222,15 @@ ends() {
     launcher=
 }
 
+# begun N: the run in the background has begun N times, within 20 s.
+begun() {
+    tries=0
+    while [ "$(grep -c '^step 1/' err)" -lt "$1" ] && [ $tries -lt 400 ] && kill -0 $launcher 2>/dev/null; do
+        sleep 0.05
+        tries=$((tries + 1))
+    done
+}
+
 # A rank that dies.
 steps=10000000
 begins dead.volta
@@ -261,6 +271,39 @@ grep -q 'rank 3 of 4 was ended by signal 9 .*; start 2 of 3 goes on from in-part
 "$voltac" checkpoint verify in-parts >/dev/null 2>err || bad "verify: $(cat err)"
 "$voltac" checkpoint merge in-parts again.volta || bad "merge"
 same "a run in parts that began again" whole.volta again.volta
+
+# With fewer ranks: when asked to, and where starts come to nothing.
+# shellcheck disable=SC2086
+learns whole.volta 0 $model --steps $steps
+begins again.volta --restarts 2 --fewer
+kill -9 "$(process_of $launcher 3)"
+ends 0 "a run that began again with fewer ranks"
+grep -q 'rank 3 of 4 was ended by signal 9 .*; start 2 of 3 goes on from again.volta with 2 ranks$' err || bad "no word of 2 ranks: $(cat err)"
+same "4 ranks, then 2" whole.volta again.volta
+rm -f again.volta
+: >err
+# shellcheck disable=SC2086
+"$voltac" launch -n 4 --restarts 4 -- train $model --save-every 2999 --steps $steps --out again.volta >told 2>err &
+launcher=$!
+for start in 1 2 3; do
+    begun $start
+    kill -9 "$(process_of $launcher 1)"
+done
+ends 0 "a run whose starts came to nothing"
+grep -q 'rank 1 of 4 was .*; start 2 of 5 begins anew$' err || bad "the second start: $(cat err)"
+grep -q 'rank 1 of 4 was .*; start 3 of 5 begins anew with 2 ranks$' err || bad "the third start: $(cat err)"
+grep -q 'rank 1 of 2 was .*; start 4 of 5 begins anew$' err || bad "the fourth start: $(cat err)"
+same "4 ranks, then 2, from the beginning" whole.volta again.volta
+# And where there is no place for so many: a user who may have three processes, which root can be.
+mkdir crowd && chmod 711 . && chmod 777 crowd && cp text "$voltac" crowd/
+crowded() { (cd crowd && TMPDIR=. setpriv --reuid 54321 --regid 54321 --clear-groups prlimit --nproc=3:3 ./voltac "$@"); }
+if [ "$(id -u)" -eq 0 ] && crowded version >/dev/null 2>&1; then
+    crowded launch -n 4 --restarts 1 -- train $model --steps 20 --threads 1 --out crowd.volta >told 2>err || bad "crowded: $(cat err)"
+    grep -q 'rank 2 of 4 could not be started: .*; start 2 of 2 begins anew with 2 ranks$' err || bad "no word of a crowd: $(cat err)"
+    same "no place for 4 ranks" one.volta crowd/crowd.volta
+    crowded launch -n 4 -- train $model --steps 20 --threads 1 --out crowd.volta >told 2>err && bad "4 ranks have no place"
+    expect "sentences of a crowd" 1 "$(grep -c '^voltac: launch: rank 2 of 4 could not be started: ' err)"
+fi
 model="--text text --from one.volta --batch 8 --shards 4"
 # shellcheck disable=SC2086
 learns whole.volta 0 $model --steps $steps
@@ -269,14 +312,6 @@ kill -9 "$(process_of $launcher 1)"
 ends 0 "a run of fine-tuning that began again"
 same "fine-tuning that began again" whole.volta again.volta
 
-# begun N: the run in the background has begun N times, within 20 s.
-begun() {
-    tries=0
-    while [ "$(grep -c '^step 1/' err)" -lt "$1" ] && [ $tries -lt 400 ] && kill -0 $launcher 2>/dev/null; do
-        sleep 0.05
-        tries=$((tries + 1))
-    done
-}
 cp one.volta stale.volta
 : >err
 "$voltac" launch -n 2 --restarts 1 -- train --text text --from one.volta --batch 8 --shards 4 --steps 10000000 --out stale.volta >told 2>err &

@@ -30,6 +30,8 @@ struct Run {
     std::string device = "cpu";
     std::uint64_t shards = kShards, micro_batches = kShards, budget = kBudget;
     int first_step = 0, steps = 3;
+    double clip_norm = 1;
+    bool update_in_backward = false;
     std::string from, to, to_parts;  // checkpoints
 };
 
@@ -103,7 +105,8 @@ class Rank final {
         options.shards = run_.shards;
         options.micro_batches = run_.micro_batches;
         options.learning_rate = 1e-2;
-        options.clip_norm = 1;
+        options.clip_norm = run_.clip_norm;
+        options.update_in_backward = run_.update_in_backward;
         options.seed = 3;
         options.group = group_.object;
         return options;

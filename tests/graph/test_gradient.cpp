@@ -1269,6 +1269,11 @@ const Case kWithout[] = {
      [](Graph& g) {
          return g.apply(Op::weight_gradient, {weights(g, {2, 3}), weights(g, {2, 3})});
      }},
+    {"no gradient rule for weight_gradient_into: passes make it, after differentiation",
+     [](Graph& g) {
+         return g.apply(Op::weight_gradient_into,
+                        {weights(g, {2, 3}), weights(g, {2, 3}), weights(g, {3, 3})});
+     }},
     {"no gradient rule for clip_factor: it is a step of the trainer's, behind the gradients",
      [](Graph& g) { return g.apply(Op::clip_factor, {weights(g, {})}, {number(Attr::maximum_norm, 1)}); }},
     {"no gradient rule for rotary: its table cannot be trained",

@@ -148,6 +148,11 @@ const Right kRight[] = {
      [](Graph& g) {
          return g.apply(Op::weight_gradient, {reals(g, {8, 5, 3}), reals(g, {8, 5, 7})});
      }},
+    {"f32[3, 7]",
+     [](Graph& g) {
+         return g.apply(Op::weight_gradient_into,
+                        {reals(g, {8, 5, 3}), reals(g, {8, 5, 7}), reals(g, {3, 7})});
+     }},
     {"f32[]",
      [](Graph& g) {
          return g.apply(Op::sum, {reals(g, {4, 3})});
@@ -537,6 +542,10 @@ const Wrong kWrong[] = {
     {"weight_gradient: leading axes differ: [8, 5, 3] transposed x [5, 8, 4]",
      [](Graph& g) {
          g.apply(Op::weight_gradient, {reals(g, {8, 5, 3}), reals(g, {5, 8, 4})});
+     }},
+    {"weight_gradient_into: sum is [4, 3], not [3, 4]",
+     [](Graph& g) {
+         g.apply(Op::weight_gradient_into, {reals(g, {64, 3}), reals(g, {64, 4}), reals(g, {4, 3})});
      }},
     {"matmul: a has rank 1, at least 2 is needed: [3]",
      [](Graph& g) {

@@ -96,12 +96,14 @@ void run_rounds(Collective& collective, Numbers& numbers, std::uint32_t rank, st
 void test_one_tree(void**) {
     for (const char* const transport : {"local", "tcp"})
         for (const std::uint32_t ranks : {1u, 2u, 4u, 8u})
-            for (const int threads : {1, 3}) {
+            for (const auto& [threads, bucket_bytes] :
+                 {std::pair<int, std::size_t>{1, Collective::kBucketBytes}, {3, 4096}, {1, 1 << 16}}) {
                 const Place place(transport);
-                Processes processes(ranks, [&](std::uint32_t rank, Outcome& outcome) {
+                Processes processes(ranks, [&, threads = threads, bytes = bucket_bytes](std::uint32_t rank,
+                                                                                        Outcome& outcome) {
                     std::pmr::memory_resource* const heap = std::pmr::new_delete_resource();
                     ThreadPool pool(threads, heap);
-                    Collective collective(join(place, rank, ranks), pool, heap);
+                    Collective collective(join(place, rank, ranks), pool, heap, bytes);
                     Numbers numbers(collective, ranks);
                     outcome.is_right = numbers.is_shared == (strcmp(transport, "local") == 0 && ranks > 1);
                     run_rounds(collective, numbers, rank, ranks, outcome);

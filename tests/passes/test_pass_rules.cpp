@@ -4,6 +4,7 @@
 #include "engine/graph/print.h"
 #include "engine/graph/verify.h"
 #include "engine/passes/pass.h"
+#include "engine/passes/split_loss.h"
 #include "tests/passes/random_graph.h"
 #include "tests/support/errors.h"
 
@@ -681,6 +682,91 @@ void test_weight_gradients_that_pair(void**) {
     }
 }
 
+// ---- A loss in pieces ----
+
+struct Head {
+    Graph& graph;
+    ValueId x, w, targets, scale;
+    std::int64_t classes;
+    ValueId logits() const { return graph.apply(Op::matmul, {x, w}); }
+    ValueId loss(ValueId logits) const {
+        return graph.apply(Op::cross_entropy_with_grad, {logits, targets, scale});
+    }
+    void outputs(ValueId rows) const {
+        graph.output("loss", rows);
+        graph.output("dx", graph.apply(Op::matmul, {rows + 1, w}, {number(Attr::transpose_b, 1)}));
+        graph.output("dw", graph.apply(Op::matmul, {x, rows + 1}, {number(Attr::transpose_a, 1)}));
+    }
+};
+
+const struct HeadCase {
+    const char* name;
+    int pieces;  // 0: it stays whole
+    std::int64_t batch, time;
+    void (*build)(const Head& head);
+} kHeads[] = {
+    {"two pieces", 2, 4, 256, [](const Head& head) { head.outputs(head.loss(head.logits())); }},
+    {"a piece and a row", 2, 27, 19, [](const Head& head) { head.outputs(head.loss(head.logits())); }},
+    {"512 rows", 0, 2, 256, [](const Head& head) { head.outputs(head.loss(head.logits())); }},
+    {"a head that is not trained", 2, 4, 256,
+     [](const Head& head) {
+         const ValueId rows = head.loss(head.logits());
+         head.graph.output("loss", rows);
+         head.graph.output("dx",
+                           head.graph.apply(Op::matmul, {rows + 1, head.w}, {number(Attr::transpose_b, 1)}));
+     }},
+    {"the weight's gradient the other way round", 2, 4, 256,
+     [](const Head& head) {
+         const ValueId rows = head.loss(head.logits());
+         head.graph.output("loss", rows);
+         head.graph.output("dw",
+                           head.graph.apply(Op::matmul, {rows + 1, head.x}, {number(Attr::transpose_a, 1)}));
+     }},
+    {"logits that the host gets", 0, 4, 256,
+     [](const Head& head) {
+         const ValueId logits = head.logits();
+         head.graph.output("logits", logits);
+         head.outputs(head.loss(logits));
+     }},
+    {"a gradient that the host gets", 0, 4, 256,
+     [](const Head& head) {
+         const ValueId rows = head.loss(head.logits());
+         head.graph.output("dlogits", rows + 1);
+         head.outputs(rows);
+     }},
+    {"logits with something behind the product", 0, 4, 256,
+     [](const Head& head) { head.outputs(head.loss(head.graph.apply(Op::tanh, {head.logits()}))); }},
+    {"a bias's gradient", 0, 4, 256,
+     [](const Head& head) {
+         const ValueId rows = head.loss(head.logits());
+         head.graph.output("db", head.graph.apply(Op::sum, {rows + 1}, {list(Attr::axes, {0, 1})}));
+         head.outputs(rows);
+     }},
+};
+
+// The pieces give what the whole gives, bit for bit, and so does what the passes make of them.
+void test_losses_in_pieces(void**) {
+    for (const HeadCase& test : kHeads) {
+        Graph graph(test_heap());
+        const std::int64_t classes = 37;
+        const ValueId x = graph.input("x", DType::f32, {test.batch, test.time, 5});
+        const ValueId targets = graph.input("targets", DType::i32, {test.batch, test.time});
+        const ValueId w = graph.parameter("w", {5, classes}, {VOLTA_INIT_UNIFORM, -1, 1});
+        test.build({graph, x, w, targets, graph.input("g", DType::f32, {}), classes});
+        const std::optional<SplitLoss> split = split_loss(graph, test_heap());
+        if (split.has_value() != (test.pieces > 0)) print_error("%s\n", test.name);
+        assert_int_equal(split.has_value(), test.pieces > 0);
+        if (!split) continue;
+        verify(split->graph);
+        assert_true(split->repeated > 0);
+        assert_int_equal(count(split->graph, Op::cross_entropy_with_grad), test.pieces);
+        const std::vector<std::uint32_t> expected = evaluated_bits(graph, 1, Data::plain);
+        assert_true(evaluated_bits(split->graph, 1, Data::plain) == expected);
+        assert_true(evaluated_bits(run_passes(split->graph, kAllPasses, test_heap()), 1, Data::plain) ==
+                    expected);
+    }
+}
+
 // What becomes one kernel of rows: a forward part and its gradient, and how many steps both take.
 int steps_of(const Graph& graph) {
     int steps = 0;
@@ -932,6 +1018,7 @@ int main() {
         cmocka_unit_test(test_products_that_stay_bare),
         cmocka_unit_test(test_operands_of_epilogues),
         cmocka_unit_test(test_epilogues_of_convolutions),
+        cmocka_unit_test(test_losses_in_pieces),
         cmocka_unit_test(test_weight_gradients_that_pair),
         cmocka_unit_test(test_rows_that_become_one_kernel),
         cmocka_unit_test(test_normalised_rows_are_not_kept),

@@ -420,6 +420,32 @@ void test_squares_follow_their_gradient(void**) {
     }
 }
 
+// Four wide results before the first of them is summed: with one after the other one is alive at a time.
+void test_an_order_for_memory(void**) {
+    const auto wide = [] {
+        Graph graph(test_heap());
+        const ValueId x = graph.input("x", DType::f32, {64, 1});
+        std::vector<ValueId> products;
+        for (int i = 0; i < 4; ++i) {
+            const std::string name = "w" + std::to_string(i);
+            products.push_back(graph.apply(Op::matmul, {x, graph.parameter(name.c_str(), {1, 4096}, {})}));
+        }
+        ValueId sum = -1;
+        for (const ValueId product : products) {
+            const ValueId row = graph.apply(Op::sum, {product}, {list(Attr::axes, {1})});
+            sum = sum < 0 ? row : graph.apply(Op::add, {sum, row});
+        }
+        graph.output("y", sum);
+        return graph;
+    };
+    PlanOptions options;
+    const std::uint64_t given = make_plan(wide(), options, test_heap())->bill.activations;
+    options.order = StepOrder::memory;
+    const std::uint64_t least = make_plan(wide(), options, test_heap())->bill.activations;
+    assert_true(given >= 4 * 64 * 4096 * sizeof(float));
+    assert_true(least < (64 * 4096 + 1024) * sizeof(float));
+}
+
 // Two updates that read each other's parameter, in a graph that the verifier has not seen.
 void test_what_has_no_order_is_named(void**) {
     Graph graph(test_heap());
@@ -534,6 +560,7 @@ int main() {
         cmocka_unit_test(test_a_gradient_lies_on_its_logits),
         cmocka_unit_test(test_readers_of_aliases_come_before_updates),
         cmocka_unit_test(test_squares_follow_their_gradient),
+        cmocka_unit_test(test_an_order_for_memory),
         cmocka_unit_test(test_what_has_no_order_is_named),
         cmocka_unit_test(test_what_is_beyond_64_bits_is_refused),
         cmocka_unit_test(test_half_steps_are_refused),

@@ -187,13 +187,14 @@ const Isa kIsas[] = {Isa::scalar, Isa::avx2, Isa::avx512};
 // Runs `body(context)` with a context of each instruction set that this machine has; "" or its first
 // complaint.
 template <class Body>
-std::string on_every_isa(Body body) {
+std::string on_every_isa(Body body, StepOrder order = StepOrder::graph) {
     for (const Isa isa : kIsas) {
         if (!host_cpu().has(isa)) continue;
         ContextOptions options;
         options.thread_count = 2;
         options.isa = isa;
         options.isa_auto = false;
+        options.step_order = order;
         Context* context = Context::create(options);
         const std::string complaint = body(*context);
         context->release();
@@ -223,6 +224,28 @@ void test_random_graphs_run(void**) {
         }
         return std::string();
     }));
+}
+
+// In the order that needs less memory, which is never more than in the graph's own.
+void test_random_graphs_run_in_less_memory(void**) {
+    int smaller = 0;
+    const auto run = [&](Context& context) {
+        for (int index = 0; index < 120; ++index) {
+            const Graph graph = RandomGraph(static_cast<std::uint64_t>(index), 3 + index % 40).take();
+            const std::string found =
+                fault(context, graph, 1, kAllPasses, static_cast<std::uint64_t>(index), Data::plain);
+            if (!found.empty()) return "graph " + std::to_string(index) + ": " + found;
+            const HeapPtr<Plan> given =
+                make_plan(run_passes(graph, kAllPasses, test_heap()), PlanOptions{}, test_heap());
+            const Plan& plan = context.plans().prepare(graph, PrepareOptions{}).plan();
+            if (plan.bill.activations > given->bill.activations)
+                return "graph " + std::to_string(index) + " needs more memory";
+            smaller += plan.bill.activations < given->bill.activations;
+        }
+        return std::string();
+    };
+    expect_nothing(on_every_isa(run, StepOrder::memory));
+    assert_true(smaller > 0);
 }
 
 void test_steps_run(void**) {
@@ -428,6 +451,7 @@ void test_shared_memory_is_harmless(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_random_graphs_run),
+        cmocka_unit_test(test_random_graphs_run_in_less_memory),
         cmocka_unit_test(test_steps_run),
         cmocka_unit_test(test_gpt_steps_run),
         cmocka_unit_test(test_batch_norm_steps_run),

@@ -700,6 +700,21 @@ void add_products(Cases& cases) {
                              const ValueId p = b.real(x), q = b.real(dy);
                              b.apply(Op::weight_gradient, {p, q});
                          }});
+    for (const auto& [x, dy] : layers) {
+        const Shape sum{x.last(), dy.last()};
+        cases.push_back(
+            {Op::weight_gradient_into, shapes_text({x, dy, sum}), [=, x = x, dy = dy](CaseBuilder& b) {
+                 const ValueId p = b.real(x), q = b.real(dy), r = b.real(sum);
+                 b.apply(Op::weight_gradient_into, {p, q, r});
+             }});
+        // The sum is nobody else's, so that the result lies where it lay.
+        cases.push_back(
+            {Op::weight_gradient_into, "in place " + shapes_text({x, dy}), [x = x, dy = dy](CaseBuilder& b) {
+                 const ValueId p = b.real(x), q = b.real(dy);
+                 const ValueId r = b.hidden(Op::matmul, {p, q}, {number(Attr::transpose_a, 1)});
+                 b.apply(Op::weight_gradient_into, {p, q, r});
+             }});
+    }
 }
 
 BodyOp body_op(Op op, std::initializer_list<std::int32_t> inputs,

@@ -9,6 +9,7 @@ package sys
 void voltaGoLog(void *user, int32_t level, char *line);
 int32_t voltaGoOnText(void *user, char *text, size_t bytes, int32_t token);
 int32_t voltaGoProgress(void *user, void *report);
+void voltaGoVisit(void *user, void *step);
 int32_t voltaGoFunction(void *user, void *tape, void *inputs, size_t input_count, void *outputs, size_t output_count);
 void voltaGoParallel(void *user, uint32_t count, void *part, void *part_user);
 int32_t voltaGoExchange(void *user, uint32_t peer, void *send, size_t send_bytes, void *receive, size_t receive_bytes,
@@ -26,6 +27,7 @@ var (
 	OnLog      = unsafe.Pointer(C.voltaGoLog)
 	OnText     = unsafe.Pointer(C.voltaGoOnText)
 	OnProgress = unsafe.Pointer(C.voltaGoProgress)
+	OnVisit    = unsafe.Pointer(C.voltaGoVisit)
 	OnFunction = unsafe.Pointer(C.voltaGoFunction)
 	OnParallel = unsafe.Pointer(C.voltaGoParallel)
 	OnExchange = unsafe.Pointer(C.voltaGoExchange)
@@ -37,6 +39,7 @@ type Receiver struct {
 	Log      func(level LogLevel, line string)
 	Text     func(piece []byte, token int32) (stop bool) // the piece is lent
 	Progress func(report *TuneReport) (stop bool)        // lent too
+	Visit    func(step *PlanStep)                        // lent too
 	Function func(outputs []*Tensor) Status              // of Compile; the inputs are those of the call
 	Parallel func(count uint32, part func(index uint32))
 	Exchange func(peer uint32, send, receive []byte) error // both are lent
@@ -88,6 +91,11 @@ func voltaGoOnText(user unsafe.Pointer, text *C.char, bytes C.size_t, token C.in
 func voltaGoProgress(user, report unsafe.Pointer) (stop C.int32_t) {
 	received(user, func(receiver *Receiver) { stop = number(receiver.Progress((*TuneReport)(report))) })
 	return stop
+}
+
+//export voltaGoVisit
+func voltaGoVisit(user, step unsafe.Pointer) {
+	received(user, func(receiver *Receiver) { receiver.Visit((*PlanStep)(step)) })
 }
 
 //export voltaGoFunction

@@ -3,6 +3,7 @@
 import array
 import ctypes
 import gc
+import itertools
 import os
 import pickle
 import tempfile
@@ -279,6 +280,12 @@ class ArraysTest(unittest.TestCase):
         found = volta.Trainer.estimate(model, shapes, **options)
         self.assertEqual(found["repeated_operations"], 0)
         self.assertEqual(found["bill"], volta.Trainer(model, shapes, **options).bill)
+        steps = volta.Trainer.estimate_steps(model, shapes, **options)
+        self.assertEqual(max(step.alive for step in steps), found["bill"]["activations"])
+        self.assertEqual([part for part, _ in itertools.groupby(step.part for step in steps)], ["forward", "backward", "update"])
+        self.assertIn(("attention", "forward"), {(step.operation, step.part) for step in steps})
+        with self.assertRaises(volta.OutOfMemory):
+            volta.Trainer.estimate_steps(model, shapes, activation_budget=1)
         hashes = set()
         with tempfile.TemporaryDirectory() as folder:
             for more in ({}, {"activation_budget": found["smallest_activations"]}, {"update_in_backward": 1, "state_folder": folder}):

@@ -24,7 +24,7 @@ from .recording import Tape, apply, concat, current_tape, maximum, minimum, no_g
 from .session import Session
 from .tensor import Tensor, from_dlpack, open_tensors, save_tensors
 from .tokenizer import Tokenizer
-from .trainer import Trainer
+from .trainer import PlanStep, Trainer
 
 __version__ = lib.volta_version().decode()
 
@@ -39,10 +39,10 @@ def status_name(status: int) -> str:
     return str(lib.volta_status_name(status).decode())
 
 
-__all__ = ["Batch", "Cancel", "Cancelled", "Compiled", "Context", "CorruptModel", "Dataset", "DeviceError", "Error", "Generator",
-           "Graph", "InternalError", "InvalidArgument", "InvalidState", "IoError", "Loader", "Model", "NotFinite", "OutOfMemory",
-           "Picture", "Sequence", "Session", "ShapeMismatch", "Tape", "Tensor", "Tokenizer", "Trainer", "Unsupported", "Value",
-           "apply", "chat_format_names", "compile", "concat", "current_tape", "data_version", "default_context", "describe_device",
-           "device_count", "from_dlpack", "lib", "maximum", "minimum", "native", "network_names", "nn", "no_grad", "open_tensors",
-           "optim", "pack_documents", "parse_documents", "read_texts", "save_tensors", "status_name", "survey", "tape",
-           "text_parts", "where"]
+__all__ = ["Batch", "Cancel", "Cancelled", "Compiled", "Context", "CorruptModel", "Dataset", "DeviceError", "Error",
+           "Generator", "Graph", "InternalError", "InvalidArgument", "InvalidState", "IoError", "Loader", "Model",
+           "NotFinite", "OutOfMemory", "Picture", "PlanStep", "Sequence", "Session", "ShapeMismatch", "Tape", "Tensor",
+           "Tokenizer", "Trainer", "Unsupported", "Value", "apply", "chat_format_names", "compile", "concat",
+           "current_tape", "data_version", "default_context", "describe_device", "device_count", "from_dlpack", "lib",
+           "maximum", "minimum", "native", "network_names", "nn", "no_grad", "open_tensors", "optim", "pack_documents",
+           "parse_documents", "read_texts", "save_tensors", "status_name", "survey", "tape", "text_parts", "where"]

@@ -12,7 +12,7 @@ from .aliases import Info
 from .interrupt import Cancel, Interrupt
 from .tuning import Tuning
 
-_CONSTANTS = {"level": "", "isa": "ISA", "precision": "PRECISION"}
+_CONSTANTS = {"level": "", "isa": "ISA", "precision": "PRECISION", "step_order": "STEP_ORDER"}
 
 
 class Context(Tuning, Handle):

@@ -37,9 +37,10 @@ def _bytes_at(address: Optional[int], count: int) -> memoryview:
 class Group(Handle):
     """group = Group(transport="tcp", address="host:7000", rank=0, size=4); Trainer(model, shapes, shards=4, group=group, ...).
     Returns when all ranks have joined. transport: "local" (address: a folder that all of them may write), "tcp" (HOST:PORT where
-    rank 0 listens), "mpi" (rank and size are what it says) or "host", a transport of the program's own: exchange(peer, send, receive)
-    sends the bytes of one memoryview to a rank and fills the other with what that rank sends, both ways at once; either may be empty,
-    and both are lent for the call. What it raises ends the group, and is raised by the call on the trainer that it was part of.
+    rank 0 listens), "mpi" (rank and size are what it says), "nccl" (as tcp, from device to device; library: its file) or "host", a
+    transport of the program's own: exchange(peer, send, receive) sends the bytes of one memoryview to a rank and fills the other
+    with what that rank sends, both ways at once; either may be empty, and both are lent for the call. What it raises ends the group,
+    and is raised by the call on the trainer that it was part of.
     """
 
     _release: Any = lib.volta_group_release

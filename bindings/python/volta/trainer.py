@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import native
 from ._library import Handle, check, fields_of, hash_of, lent_text, lib, path_of, struct, texts
@@ -16,6 +16,8 @@ from .tensor import Memory
 if TYPE_CHECKING:
     from .model import Model
 
+_VISIT: Any = native.VOLTA_FUNCTIONS["volta_trainer_estimate_steps"][1][2]
+_PARTS = {native.VOLTA_PLAN_FORWARD: "forward", native.VOLTA_PLAN_BACKWARD: "backward", native.VOLTA_PLAN_UPDATE: "update"}
 _CONSTANTS = {"loss": "LOSS", "optimizer": "", "schedule": "SCHEDULE", "nonfinite": "NONFINITE"}
 
 
@@ -52,6 +54,15 @@ class Steps:
     def __iter__(self) -> Iterator[Info]:
         for _ in range(self._count):
             yield self._trainer.step_tokens()
+
+
+class PlanStep(NamedTuple):
+    """A step of a trainer's plan: its operator, the bytes of activations that hold something while it runs, and whether it is part
+    of the "forward" pass, of the "backward" pass or of the "update"."""
+
+    operation: str
+    alive: int
+    part: str
 
 
 def _told(progress: Any, report: Info) -> Any:
@@ -100,6 +111,21 @@ class Trainer(Handle):
         check(lib.volta_trainer_estimate(model, ctypes.byref(given),
                                          None if speed is None else ctypes.byref(speed), ctypes.byref(bill), ctypes.byref(cost)))
         return {"bill": fields_of(bill), **fields_of(cost)}
+
+    @staticmethod
+    def estimate_steps(model: Model, input_shapes: Shapes = None, frozen: Optional[Sequence[str]] = None,
+                       class_weights: Optional[Sequence[float]] = None, group: Optional[Group] = None,
+                       **options: Any) -> List[PlanStep]:
+        """The steps of the plan that Trainer(model, ...) would make, in their order: see PlanStep."""
+        steps: List[PlanStep] = []
+
+        def visit(_: Any, step: Any) -> None:
+            one = step.contents
+            steps.append(PlanStep(one.operation.decode(), one.alive, _PARTS[one.part]))
+
+        given = _options(input_shapes, frozen, class_weights, options, group)
+        check(lib.volta_trainer_estimate_steps(model, ctypes.byref(given), _VISIT(visit), None))
+        return steps
 
     @classmethod
     def resume(cls, model: Model, input_shapes: Shapes = None, **options: Any) -> Trainer:

@@ -40,6 +40,7 @@ bool CublasLtAction::takes(const CudaStep& step, const ProductStep& work) {
 
 CublasLtAction::CublasLtAction(CudaStep& step, const ProductStep& work)
     : c_(work.c),
+      into_(work.into),
       accumulates_(work.accumulates),
       rounds_(step.plan.arithmetic.precision == Precision::bf16),
       batch_(work.shape.batch) {
@@ -120,7 +121,7 @@ volta_status CublasLtAction::run(const StepCall& call) const noexcept {
                                 : reinterpret_cast<void*>((unaligned + kLtWorkspaceAlignment - 1) /
                                                           kLtWorkspaceAlignment * kLtWorkspaceAlignment);
     const volta_status status = product_->run(call.at(a_.used), call.at(b_.used), call.at<float>(c_),
-                                              accumulates_ && call.micro_index > 0, workspace);
+                                              into_ || (accumulates_ && call.micro_index > 0), workspace);
     return status != VOLTA_OK || !epilogue_ ? status : epilogue_->run(call);
 }
 

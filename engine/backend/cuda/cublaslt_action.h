@@ -33,7 +33,7 @@ class CublasLtAction final : public Action {
 
     Operand a_, b_;
     const Ref c_;
-    const bool accumulates_, rounds_;
+    const bool into_, accumulates_, rounds_;
     std::int64_t batch_;
     const Kernel* rounding_ = nullptr;
     std::optional<CublasLtProduct> product_;

@@ -16,7 +16,12 @@ bool stores(const jit::RowPlan& plan, std::size_t operand) {
 }  // namespace
 
 ProductAction::ProductAction(CudaStep& step, const ProductStep& work)
-    : a_(work.a), b_(work.b), c_(work.c), accumulates_(work.accumulates), refs_(step.heap()) {
+    : a_(work.a),
+      b_(work.b),
+      c_(work.c),
+      into_(work.into),
+      accumulates_(work.accumulates),
+      refs_(step.heap()) {
     std::optional<jit::RowPlan> plan;
     if (work.epilogue != nullptr) plan.emplace(jit::cuda_plan(*work.epilogue->program, step.heap()));
     product_.emplace(step.kernels(), step.multiprocessors(), work.shape, work.b_dtype,
@@ -40,7 +45,7 @@ volta_status ProductAction::run(const StepCall& call) const noexcept {
     args.b = call.at<float>(b_);
     args.c = call.at<float>(c_);
     args.scratch = call.at<float>(scratch_);
-    args.into = accumulates_ && call.micro_index > 0 ? 1 : 0;
+    args.into = into_ || (accumulates_ && call.micro_index > 0) ? 1 : 0;
     for (std::size_t i = 0; i < refs_.size(); ++i) args.epilogue.operands[i] = call.at(refs_[i]);
     args.epilogue.first_row = static_cast<std::uint32_t>(rows_per_micro_batch_ * call.step_micro_index);
     return product_->run(call.gpu, args);

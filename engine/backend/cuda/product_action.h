@@ -18,7 +18,7 @@ class ProductAction final : public Action {
   private:
     jit::CudaProductArgs args_ = {};  // all but the addresses
     const Ref a_, b_, c_;
-    const bool accumulates_;
+    const bool into_, accumulates_;
     std::pmr::vector<Ref> refs_;  // of the epilogue
     std::int64_t rows_per_micro_batch_ = 0;
     std::optional<Product> product_;

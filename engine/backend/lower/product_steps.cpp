@@ -45,6 +45,18 @@ void add_product_with_sums(StepLowering& step, ProductStep work) {
     add_column_sum(step, work.b, sums, b.rows(), b.last());
 }
 
+// Where the sum does not lie there already, it is copied.
+void add_product_into(StepLowering& step, ProductStep work) {
+    const Ref sum = step.input(2);
+    if (sum.region != work.c.region || sum.offset != work.c.offset) {
+        CopyLoops loops;
+        loops.push(step.output_shape().elements(), 1, 1);
+        step.copy(loops, sum, work.c, When::always);
+    }
+    work.into = true;
+    step.product(work);
+}
+
 void add_product_with_body(StepLowering& step, ProductStep work) {
     work.c = step.output(product_output(step.node));
     const bool positioned = knows_position(step.node);
@@ -68,6 +80,7 @@ void add_product_with_body(StepLowering& step, ProductStep work) {
 }  // namespace
 
 void lower_product(StepLowering& step) {
+    if (step.node.op == Op::weight_gradient_into) return add_product_into(step, work_of(step));
     if (step.node.op == Op::weight_gradient) return add_product_with_sums(step, work_of(step));
     if (!step.node.body.ops.empty()) return add_product_with_body(step, work_of(step));
     step.product(work_of(step));

@@ -32,13 +32,14 @@ struct ProductEpilogue {
     std::int64_t rows_per_micro_batch;  // row numbers count over the step; 0: from 0 each time
 };
 
-// C = A B, or C + A B from the second micro-batch on; then the epilogue.
+// C = A B, or C + A B from the second micro-batch on, or always; then the epilogue.
 struct ProductStep {
     ProductShape shape;
     Ref a, b, c;
     DType b_dtype =
         DType::f32;  // a stored type: B, or its transpose, as engine/numerics/stored_weights.h says
     bool accumulates = false;
+    bool into = false;
     const ProductEpilogue* epilogue = nullptr;  // NULL: none
     const Ref* b_sums = nullptr;  // [n], where the column sums of B are wanted; they accumulate as C does
 };

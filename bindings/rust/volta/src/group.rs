@@ -14,10 +14,12 @@ pub type Exchange = dyn FnMut(u32, &[u8], &mut [u8]) -> std::result::Result<(), 
 /// `volta_group_options`.
 #[derive(Clone, Default)]
 pub struct GroupOptions {
-    /// "local", "tcp" or "mpi"; "": "local".
+    /// "local", "tcp", "mpi" or "nccl"; "": "local".
     pub transport: String,
-    /// local: a folder that all of them may write; tcp: HOST:PORT where rank 0 listens; mpi: none.
+    /// local: a folder that all of them may write; tcp, nccl: HOST:PORT where rank 0 listens; mpi: none.
     pub address: String,
+    /// nccl: its file; "": libnccl.so.2.
+    pub library: String,
     pub rank: u32,
     /// Processes, a power of two. 0: 1; mpi: as many as it says, and rank is what it says.
     pub size: u32,
@@ -91,10 +93,11 @@ impl Group {
         Self::made(context, &options, Some(Box::new(transport)))
     }
     fn made(context: &Context, options: &GroupOptions, transport: Option<Box<Transport>>) -> Result<Self> {
-        let (name, address) = (text(&options.transport)?, text(&options.address)?);
+        let (name, address, library) = (text(&options.transport)?, text(&options.address)?, text(&options.library)?);
         let given = sys::volta_group_options {
             transport: if options.transport.is_empty() { ptr::null() } else { name.as_ptr() },
             address: if options.address.is_empty() { ptr::null() } else { address.as_ptr() },
+            library: if options.library.is_empty() { ptr::null() } else { library.as_ptr() },
             rank: options.rank,
             size: options.size,
             timeout: options.timeout,

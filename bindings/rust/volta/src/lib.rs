@@ -126,7 +126,7 @@ pub use session::Session;
 pub use tape::{CaptureOptions, Compiled, Operand, Optimizer, Parameter, Tape, TapeTensor};
 pub use tensor::{save_tensors, Element, Input, Lent, Tensor, Tensors, View};
 pub use tokenizer::Tokenizer;
-pub use trainer::{Trainer, TrainerOptions};
+pub use trainer::{PlanStep, Trainer, TrainerOptions};
 pub use volta_sys as sys;
 
 use error::check;

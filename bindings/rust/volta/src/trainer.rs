@@ -1,6 +1,7 @@
 use crate::error::check;
 use crate::tensor::pointers;
 use crate::{hash_of, lent, owned, path_text, sys, text, Bill, Error, Group, Input, MachineSpeed, Model, Result, StepReport, TrainingCost};
+use std::ffi::c_void;
 use std::ops::Range;
 use std::path::Path;
 use std::ptr;
@@ -10,6 +11,22 @@ pub struct Trainer {
     raw: *mut sys::volta_trainer,
     model: *mut sys::volta_model, // which it trains, to be compared
     group: Option<Group>,         // ends behind raw
+}
+
+/// A step of a trainer's plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanStep {
+    /// The operator's name.
+    pub operation: String,
+    /// Bytes of activations that hold something while it runs.
+    pub alive: u64,
+    /// `sys::VOLTA_PLAN_FORWARD` and so on.
+    pub part: sys::volta_plan_part,
+}
+
+unsafe extern "C" fn keep_step(user: *mut c_void, step: *const sys::volta_plan_step) {
+    let (steps, step) = (&mut *(user as *mut Vec<PlanStep>), &*step);
+    steps.push(PlanStep { operation: owned(step.operation), alive: step.alive, part: step.part });
 }
 
 /// `volta_trainer_options` without its pointers: these are the fields beside `numbers`.
@@ -72,6 +89,15 @@ impl Trainer {
             let speed = speed.map_or(ptr::null(), |speed| speed as *const _);
             check(unsafe { sys::volta_trainer_estimate(model.raw, options, speed, &mut bill, &mut cost) })?;
             Ok((bill, cost))
+        })
+    }
+    /// The steps of the plan that [`Trainer::new`] would make, in their order.
+    pub fn estimate_steps(model: &Model, options: &TrainerOptions) -> Result<Vec<PlanStep>> {
+        options.with_raw(|options| {
+            let mut steps: Vec<PlanStep> = Vec::new();
+            let user = &mut steps as *mut Vec<PlanStep> as *mut c_void;
+            check(unsafe { sys::volta_trainer_estimate_steps(model.raw, options, Some(keep_step), user) })?;
+            Ok(steps)
         })
     }
     /// Goes on where the checkpoint was written, bit for bit.

@@ -207,6 +207,10 @@ fn runs_and_trains_on_slices() {
         ..Default::default()
     };
     let (bill, cost) = Trainer::estimate(&model, &options, None).unwrap();
+    let steps = Trainer::estimate_steps(&model, &options).unwrap();
+    assert!(steps.iter().map(|step| step.alive).max().unwrap() <= bill.activations);
+    assert!(steps.iter().any(|step| step.operation == "matmul" && step.part == sys::VOLTA_PLAN_FORWARD));
+    assert_eq!(steps.last().unwrap().part, sys::VOLTA_PLAN_UPDATE);
     let folder = std::env::temp_dir().to_str().unwrap().to_string();
     let in_file = TrainerOptions {
         state_folder: Some(folder.clone()),

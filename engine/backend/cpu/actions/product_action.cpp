@@ -6,7 +6,8 @@ ProductAction::ProductAction(CpuStep& step, const ProductStep& work)
     : a_(work.a),
       b_(work.b),
       c_(work.c),
-      into_(work.accumulates),
+      into_(work.into),
+      accumulates_(work.accumulates),
       is_stored_(is_stored(work.b_dtype)),
       refs_(step.heap()),
       strides_(step.heap()),
@@ -48,7 +49,7 @@ void ProductAction::run(const StepCall& call) const noexcept {
     product.b = is_stored_ ? nullptr : call.floats(b_);
     product.packed_weight = is_stored_ ? call.at(b_) : nullptr;
     product.c = call.floats(c_);
-    product.into = into_ && call.micro_index > 0;
+    product.into = into_ || (accumulates_ && call.micro_index > 0);
     product.workspace = call.at(workspace_);
     product.prepacked = product_->prepacked_bytes() > 0 ? call.floats(kept_) : nullptr;
     product.sums = product_->sums_b() ? call.floats(sums_) : nullptr;

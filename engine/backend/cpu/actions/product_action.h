@@ -17,7 +17,7 @@ class ProductAction final : public Action {
 
   private:
     Ref a_, b_, c_, sums_{kWorkspace, 0, 0}, workspace_{kWorkspace, 0, 0}, kept_{kKept, 0, 0};
-    bool into_, is_stored_;
+    bool into_, accumulates_, is_stored_;
     bool is_filled_ = false;  // by an earlier step, what this one keeps
     ProductPtr product_;
     const jit::RowKernel* kernel_ = nullptr;  // of the epilogue
