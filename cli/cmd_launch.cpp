@@ -32,8 +32,8 @@ void declare(Options& options, Settings& s) {
                     "processes, or -n: a power of two, at most --shards of the command");
     options.choice(
         "--transport", s.launch.transport, {"local", "tcp", "nccl"},
-        "what ranks exchange bytes by: local sockets, tcp over 127.0.0.1, or nccl, of a command that "
-        "runs on cuda, from device to device (default: local)");
+        "what ranks exchange bytes by: local sockets, tcp over 127.0.0.1, or nccl from CUDA device to "
+        "CUDA device (default: local)");
     options.number("--timeout", s.launch.timeout, Range{0, 86400, true, false},
                    "seconds after which a rank that does not answer is given up (default: 30)");
     options.integer(

@@ -41,8 +41,8 @@ class Communicator {
         if (result == kNcclSuccess || result == kNcclInProgress) return;
         const char* const detail = comm == nullptr ? nullptr : nccl_.last_error(comm);
         const bool has_detail = detail != nullptr && *detail != '\0';
-        fail(VOLTA_IO_ERROR, "%s of NCCL %d: %s%s%.300s", function, nccl_.version, nccl_.error_string(result),
-             has_detail ? ": " : "", has_detail ? detail : "");
+        fail(VOLTA_IO_ERROR, "%s of NCCL %s: %s%s%.300s", function, NcclVersion(nccl_.version).text,
+             nccl_.error_string(result), has_detail ? ": " : "", has_detail ? detail : "");
     }
     // Whether what was called is under way no more. Throws what became of it.
     bool is_ready(const char* function) {
@@ -51,12 +51,16 @@ class Communicator {
         check(function, state);
         return state == kNcclSuccess;
     }
-    void abort() noexcept {
-        if (comm == nullptr) return;
+    // Of what has failed already: how this ends says nothing more.
+    template <class Call>
+    void call_in_vain(const Call& call_nccl) noexcept {
         try {
-            call("ncclCommAbort", [&](void*) { return nccl_.comm_abort(comm); });
-        } catch (const Error&) {  // there is nothing more to end
+            call("", call_nccl);
+        } catch (const Error&) {
         }
+    }
+    void discard() noexcept {
+        if (comm != nullptr) call_in_vain([&](void*) { return nccl_.comm_abort(comm); });
         comm = nullptr;
     }
 
@@ -102,7 +106,7 @@ class NcclGroup final : public Group {
           nccl_(library, *options.device) {}
     ~NcclGroup() override {
         if (!ended_ && nccl_.comm != nullptr) end_in_peace();
-        nccl_.abort();
+        nccl_.discard();
     }
 
     // All ranks: the id is rank 0's.
@@ -123,8 +127,8 @@ class NcclGroup final : public Group {
                 sockets_->exchange(peer, nullptr, 0, &first, sizeof first);
         }
         if (first.version != nccl_.library().version)
-            fail(VOLTA_IO_ERROR, "rank %u has NCCL %d, and rank 0 has %d", rank(), nccl_.library().version,
-                 first.version);
+            fail(VOLTA_IO_ERROR, "rank %u has NCCL %s, and rank 0 has %s", rank(),
+                 NcclVersion(nccl_.library().version).text, NcclVersion(first.version).text);
         NcclConfig config = {sizeof config, kNcclMagic, kLeastNcclVersion, 0};
         nccl_.call("ncclCommInitRankConfig", [&](void*) {
             return nccl_.library().comm_init(&nccl_.comm, static_cast<int>(size()), first.id,
@@ -146,9 +150,7 @@ class NcclGroup final : public Group {
         if (ended_) throw Error(*ended_);
         guarded([&] {
             agree(peer, send, receive);
-            nccl_.call("ncclGroupStart", [&](void*) { return nccl_.library().group_start(); });
             start(peer, send, receive);
-            nccl_.call("ncclGroupEnd", [&](void*) { return nccl_.library().group_end(); });
             await(peer, [&] { return nccl_.is_ready("ncclGroupEnd"); });
             await(peer, [&] { return nccl_.is_ready("ncclSend, ncclRecv") && nccl_.is_idle(); });
         });
@@ -158,7 +160,7 @@ class NcclGroup final : public Group {
         if (ended_) return;
         sockets_->leave(why);
         ended_.emplace(VOLTA_IO_ERROR, why);
-        nccl_.abort();
+        nccl_.discard();
     }
 
     // What fails ends the group: the others are told, and what NCCL has begun is given up.
@@ -169,7 +171,7 @@ class NcclGroup final : public Group {
         } catch (const Error& error) {
             sockets_->leave(error.what());
             ended_.emplace(error);
-            nccl_.abort();
+            nccl_.discard();
             throw;
         }
     }
@@ -191,7 +193,21 @@ class NcclGroup final : public Group {
                  static_cast<unsigned long long>(other), rank(), static_cast<unsigned long long>(expected));
     }
 
+    // As one: each alone would wait for the peer's other half. A group of calls that was opened is closed on
+    // every way, or the thread's next one would never begin.
     void start(std::uint32_t peer, const DevicePieces& send, const DevicePieces& receive) {
+        const auto end = [&](void*) { return nccl_.library().group_end(); };
+        nccl_.call("ncclGroupStart", [&](void*) { return nccl_.library().group_start(); });
+        try {
+            add_messages(peer, send, receive);
+        } catch (const Error&) {
+            nccl_.call_in_vain(end);
+            throw;
+        }
+        nccl_.call("ncclGroupEnd", end);
+    }
+
+    void add_messages(std::uint32_t peer, const DevicePieces& send, const DevicePieces& receive) {
         const NcclLibrary& nccl = nccl_.library();
         const int other = static_cast<int>(peer);
         for (const DevicePiece& piece : send)

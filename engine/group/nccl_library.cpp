@@ -23,6 +23,11 @@ void find(void* library, const char* file, const char* name, Function* out) {
 
 }  // namespace
 
+NcclVersion::NcclVersion(int version) {
+    const int of_major = version < 10000 ? 1000 : 10000;
+    std::snprintf(text, sizeof text, "%d.%d.%d", version / of_major, version % of_major / 100, version % 100);
+}
+
 NcclLibrary open_nccl_library(const char* named) {
     const char* const file = named == nullptr || *named == '\0' ? kFile : named;
     void* const opened = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -36,8 +41,8 @@ NcclLibrary open_nccl_library(const char* named) {
     const auto find_in = [&](const char* name, auto* out) { find(opened, file, name, out); };
     find_in("ncclGetVersion", &library.get_version);
     if (library.get_version(&library.version) != kNcclSuccess || library.version < kLeastNcclVersion)
-        fail(VOLTA_UNSUPPORTED, "NCCL: %s is of version %d, 2.14 (%d) is the oldest that is known here", file,
-             library.version, kLeastNcclVersion);
+        fail(VOLTA_UNSUPPORTED, "NCCL: %s is of version %s, the oldest that is known here is %s", file,
+             NcclVersion(library.version).text, NcclVersion(kLeastNcclVersion).text);
     find_in("ncclGetUniqueId", &library.get_unique_id);
     find_in("ncclCommInitRankConfig", &library.comm_init);
     find_in("ncclCommFinalize", &library.comm_finalize);

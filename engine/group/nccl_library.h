@@ -27,7 +27,7 @@ inline constexpr int kLeastNcclVersion = 21400;
 
 struct NcclLibrary {
     char name[256];  // that it was opened by
-    int version;     // 10000 * major + 100 * minor + patch
+    int version;     // 10000 * major + 100 * minor + patch; below 2.9: 1000 * major
 
     NcclResult (*get_version)(int* version);
     NcclResult (*get_unique_id)(NcclId* id);
@@ -42,6 +42,11 @@ struct NcclLibrary {
     NcclResult (*receive)(void* to, std::size_t count, int type, int peer, NcclComm comm, void* stream);
     const char* (*error_string)(NcclResult result);
     const char* (*last_error)(NcclComm comm);
+};
+
+struct NcclVersion {  // as people write it
+    explicit NcclVersion(int version);
+    char text[40];
 };
 
 // The library `named`; NULL or empty: libnccl.so.2. It stays loaded. Throws UNSUPPORTED: it cannot be

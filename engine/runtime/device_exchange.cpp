@@ -12,9 +12,10 @@ std::uint32_t DeviceExchange::position_of(std::uint32_t rank, std::uint32_t size
 }
 
 DeviceExchange::DeviceExchange(Context& context, GroupRef group, std::uint64_t begin,
-                               const std::pmr::vector<std::uint64_t>& ends)
+                               const std::pmr::vector<std::uint64_t>& ends, std::uint64_t piece_bytes)
     : context_(context),
       group_(std::move(group)),
+      piece_bytes_(piece_bytes),
       bounds_(context.structures()),
       sums_(context.structures()),
       sent_pieces_(context.structures()),
@@ -23,8 +24,8 @@ DeviceExchange::DeviceExchange(Context& context, GroupRef group, std::uint64_t b
     bounds_.insert(bounds_.end(), ends.begin(), ends.end());
     for (std::uint32_t distance = 1; distance < group_->size(); distance *= 2) {
         const Range kept = range(distance, rank());
-        for (std::uint64_t at = kept.begin; at < kept.end; at += kPieceBytes) {
-            const std::uint64_t bytes = std::min(kPieceBytes, kept.end - at);
+        for (std::uint64_t at = kept.begin; at < kept.end; at += piece_bytes_) {
+            const std::uint64_t bytes = std::min(piece_bytes_, kept.end - at);
             received_bytes_ = std::max(received_bytes_, bytes);
             const bool is_known =
                 std::any_of(sums_.begin(), sums_.end(), [&](const Sum& one) { return one.bytes == bytes; });
@@ -69,10 +70,10 @@ void DeviceExchange::add(unsigned char* level) {
         const std::uint32_t peer = rank() ^ distance;
         const Range kept = range(distance, rank()), sent = range(distance, peer);
         const std::uint64_t most = std::max(kept.end - kept.begin, sent.end - sent.begin);
-        for (std::uint64_t at = 0; at < most; at += kPieceBytes) {
+        for (std::uint64_t at = 0; at < most; at += piece_bytes_) {
             const auto bytes_at = [&](const Range& range) {
                 const std::uint64_t all = range.end - range.begin;
-                return all > at ? std::min(kPieceBytes, all - at) : 0;
+                return all > at ? std::min(piece_bytes_, all - at) : 0;
             };
             const std::uint64_t kept_bytes = bytes_at(kept), sent_bytes = bytes_at(sent);
             sent_pieces_.clear();
@@ -92,17 +93,33 @@ void DeviceExchange::add(unsigned char* level) {
     }
 }
 
+// Of the parameters whose owners end in these bits, one behind the other, what lies within a piece from `at`
+// on. False: nothing does.
+bool DeviceExchange::cut(const std::pmr::vector<Parameter>& parameters, std::uint32_t mask,
+                         std::uint32_t bits, std::uint64_t at, DevicePieces& pieces) const {
+    pieces.clear();
+    std::uint64_t begin = 0;
+    for (const Parameter& one : parameters) {
+        if ((one.owner & mask) != (bits & mask)) continue;
+        const std::uint64_t end = begin + one.piece.bytes;
+        const std::uint64_t first = std::max(begin, at), last = std::min(end, at + piece_bytes_);
+        if (first < last)
+            pieces.push_back({static_cast<unsigned char*>(one.piece.data) + (first - begin),
+                              static_cast<std::size_t>(last - first)});
+        begin = end;
+    }
+    return !pieces.empty();
+}
+
 void DeviceExchange::gather(const std::pmr::vector<Parameter>& parameters) {
     for (std::uint32_t distance = group_->size() / 2; distance > 0; distance /= 2) {
         const std::uint32_t mask = 2 * distance - 1, peer = rank() ^ distance;
-        sent_pieces_.clear();
-        received_pieces_.clear();
-        for (const Parameter& one : parameters) {
-            if (one.piece.bytes == 0) continue;
-            if ((one.owner & mask) == (rank() & mask)) sent_pieces_.push_back(one.piece);
-            if ((one.owner & mask) == (peer & mask)) received_pieces_.push_back(one.piece);
+        for (std::uint64_t at = 0;; at += piece_bytes_) {
+            const bool sends = cut(parameters, mask, rank(), at, sent_pieces_);
+            const bool receives = cut(parameters, mask, peer, at, received_pieces_);
+            if (!sends && !receives) break;
+            group_->exchange_on_device(peer, sent_pieces_, received_pieces_);
         }
-        group_->exchange_on_device(peer, sent_pieces_, received_pieces_);
     }
 }
 

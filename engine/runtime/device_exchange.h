@@ -17,8 +17,10 @@ class DeviceExchange final {
     static std::uint32_t position_of(std::uint32_t rank, std::uint32_t size);
 
     // `ends`: where the sums of each position end, in bytes of the level; they begin at `begin`.
+    // piece_bytes: the most of an exchange, each way, which has the whole timeout; whole floats.
     DeviceExchange(Context& context, GroupRef group, std::uint64_t begin,
-                   const std::pmr::vector<std::uint64_t>& ends);
+                   const std::pmr::vector<std::uint64_t>& ends,
+                   std::uint64_t piece_bytes = std::uint64_t{64} << 20);
     void add_to(volta_bill& bill) const;
     std::uint64_t needed_bytes() const;     // of the device
     void allocate(std::size_t parameters);  // that gather() will be given, at most
@@ -37,10 +39,11 @@ class DeviceExchange final {
     struct Range {
         std::uint64_t begin, end;
     };
-    static constexpr std::uint64_t kPieceBytes = std::uint64_t{64} << 20;
     std::uint32_t rank() const { return group_->rank(); }
     Range range(std::uint32_t distance, std::uint32_t rank) const;
     DeviceSum& sum_of(std::uint64_t bytes);
+    bool cut(const std::pmr::vector<Parameter>& parameters, std::uint32_t mask, std::uint32_t bits,
+             std::uint64_t at, DevicePieces& pieces) const;
 
     struct Sum {
         std::uint64_t bytes;
@@ -48,6 +51,7 @@ class DeviceExchange final {
     };
     Context& context_;
     GroupRef group_;
+    const std::uint64_t piece_bytes_;
     std::pmr::vector<std::uint64_t> bounds_;  // of positions
     std::pmr::vector<Sum> sums_;              // of every size that add() needs
     std::uint64_t received_bytes_ = 0;

@@ -16,6 +16,7 @@ set(VOLTA_RUNTIME_SMALL
     ${CMAKE_CURRENT_LIST_DIR}/print_tensor.cpp
     ${CMAKE_CURRENT_LIST_DIR}/program_memory.cpp
     ${CMAKE_CURRENT_LIST_DIR}/model_memory.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/agreement.cpp
     ${CMAKE_CURRENT_LIST_DIR}/device_sum.cpp
     ${CMAKE_CURRENT_LIST_DIR}/device_exchange.cpp
     ${CMAKE_CURRENT_LIST_DIR}/profile.cpp

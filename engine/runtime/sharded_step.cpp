@@ -8,11 +8,9 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/error.h"
-#include "engine/graph/print.h"
 #include "engine/graph/step_input.h"
-#include "engine/model/model.h"
 #include "engine/plan/memory_planner.h"
-#include "engine/runtime/checkpoint.h"
+#include "engine/runtime/agreement.h"
 #include "engine/runtime/gateway.h"
 #include "engine/runtime/profile.h"
 #include "engine/runtime/session.h"
@@ -99,7 +97,7 @@ ShardedStep::ShardedStep(Context& context, const TrainerOptions& options, Progra
 void ShardedStep::join(const Model& model, const TrainerOptions& options) {
     if (ranks_.size == 1) return;
     collective_.emplace(options.group, context_.pool(), context_.tensors());
-    require_agreement(model, options);
+    require_agreement(context_, *collective_, model, options);
 }
 
 void ShardedStep::find_inputs() {
@@ -282,24 +280,25 @@ void ShardedStep::allocate_levels() {
     if (collective_) exchanged_memory_ = exchanged_memory();
 }
 
-// Where programs have them, and where ranks exchange them, which on a processor is one place.
+// Where programs have them, and where ranks exchange them: in the same place, or in the copy of a device's.
 void ShardedStep::place_parameters() {
-    auto* others = static_cast<unsigned char*>(mirror_.data()) +
-                   (is_shared_ || !is_on_device() ? 0 : level_bytes_ + parameter_bytes_);
+    const bool is_mirrored = mirrored_bytes() > 0;
+    unsigned char* others = nullptr;
+    if (is_mirrored)
+        others =
+            static_cast<unsigned char*>(mirror_.data()) + (is_shared_ ? 0 : level_bytes_ + parameter_bytes_);
     for (const Summed& one : summed_) {
         if (one.name.empty()) continue;
         const auto region = static_cast<std::size_t>(find(shard_, RegionKind::parameter, "", one.name));
-        const bool is_own = one.owner == rank();
-        if (collective_ && is_own && !is_on_device())
-            shard_.lend(region, exchanged_memory_ + one.parameter_offset);
-        programs_.push_back(shard_.address(region));
-        void* values = programs_.back();
-        if (devices_)
-            on_devices_.push_back(
-                {{values, static_cast<std::size_t>(one.elements) * sizeof(float)}, one.owner});
-        if (collective_ && is_on_device() && !devices_) {
+        const std::uint64_t bytes = one.elements * sizeof(float);
+        const bool is_own = collective_ && one.owner == rank();
+        if (is_own && !is_on_device()) shard_.lend(region, exchanged_memory_ + one.parameter_offset);
+        void* values = shard_.address(region);
+        programs_.push_back(values);
+        if (devices_) on_devices_.push_back({{values, static_cast<std::size_t>(bytes)}, one.owner});
+        if (is_mirrored) {
             values = is_own ? exchanged_memory_ + one.parameter_offset : others;
-            if (!is_own) others += padded(one.elements * sizeof(float));
+            if (!is_own) others += padded(bytes);
         }
         parameters_.push_back({static_cast<float*>(values), one.elements, one.owner,
                                is_shared_ ? one.parameter_offset : Portion::kNowhere});
@@ -591,60 +590,6 @@ void ShardedStep::agree_on_save(bool is_saved) {
 
 void ShardedStep::leave(const char* why) noexcept {
     if (collective_) collective_->group().leave(why);
-}
-
-namespace {
-
-// What all ranks must have in common, a row each: its name, and how it is told apart.
-struct Common {
-    const char* what;
-    Hash128 hash;
-};
-
-Hash128 hash_options(const TrainerOptions& options, std::pmr::memory_resource* heap) {
-    TrainingState state(heap);
-    describe_options(options, state);
-    std::pmr::string text(heap);
-    const auto add = [&](const std::pmr::string& name, const void* value) {
-        text += name;
-        text.push_back('\0');
-        text.append(static_cast<const char*>(value), 8);
-    };
-    for (const NamedNumber& number : state.numbers) add(number.name, &number.value);
-    for (const NamedInteger& integer : state.integers) add(integer.name, &integer.value);
-    return hash_bytes(text.data(), text.size());
-}
-
-}  // namespace
-
-void ShardedStep::require_agreement(const Model& model, const TrainerOptions& options) {
-    std::pmr::memory_resource* const heap = context_.structures();
-    const Arithmetic arithmetic = context_.arithmetic();
-    const int level[] = {static_cast<int>(arithmetic.level), static_cast<int>(arithmetic.precision)};
-    const std::pmr::string graph = print(model.graph, heap);
-    const Common own[] = {
-        {"another version of the library", hash_bytes(VOLTA_VERSION_TEXT, std::strlen(VOLTA_VERSION_TEXT))},
-        {"another level of determinism", hash_bytes(level, sizeof level)},
-        {"other options of the trainer", hash_options(options, heap)},
-        {"another model", hash_bytes(graph.data(), graph.size())},
-        {"a model of other parameters", hash_parameters(model, heap)},
-    };
-    constexpr std::size_t kRows = sizeof own / sizeof own[0];
-    const std::uint32_t ranks = collective_->group().size();
-    std::pmr::vector<Hash128> all(ranks * kRows, Hash128{}, heap);
-    std::pmr::vector<Portion> portions(heap);
-    for (std::uint32_t r = 0; r < ranks; ++r)
-        portions.push_back(
-            {reinterpret_cast<float*>(&all[r * kRows]), kRows * sizeof(Hash128) / sizeof(float), r});
-    for (std::size_t i = 0; i < kRows; ++i) all[rank() * kRows + i] = own[i].hash;
-    collective_->gather(portions.data(), portions.size());
-    double all_have_it = 0;  // before the first of them ends
-    collective_->largest(&all_have_it, 1);
-    for (std::uint32_t r = 1; r < ranks; ++r)
-        for (std::size_t i = 0; i < kRows; ++i)
-            if (all[r * kRows + i] != all[i])
-                fail(VOLTA_INVALID_ARGUMENT, "rank %u has %s than rank 0 (%s, %s)", r, own[i].what,
-                     to_text(all[r * kRows + i]).text, to_text(all[i]).text);
 }
 
 }  // namespace volta

@@ -85,7 +85,6 @@ class ShardedStep final : private LocalSums {
     void allocate_levels();
     void place_parameters();
     void plan_update(const TrainingSpec& spec);
-    void require_agreement(const Model& model, const TrainerOptions& options);
     void place_inputs(std::uint32_t shard);
     void place_results(std::uint32_t level);
     void compute_shard(std::uint32_t shard);

@@ -40,7 +40,7 @@ same "resumed from parts" rest.volta
 
 # NCCL refuses ranks that share a device: above, each had its own.
 "$voltac" launch -n 2 --transport nccl -- train $call --device "$device:0" --out x.volta >told 2>&1 && bad "two ranks on one device"
-grep -q "ncclCommInitRankConfig of NCCL 22005: invalid usage" told || bad "two ranks on one device: $(cat told)"
+grep -q "ncclCommInitRankConfig of NCCL 2.20.5: invalid usage" told || bad "two ranks on one device: $(cat told)"
 "$voltac" launch -n 2 --transport nccl --timeout 5 -- train $call --out x.volta >told 2>&1 && bad "ranks without devices"
 grep -q 'transport is nccl, and the context has no device: its device is "cpu"' told || bad "ranks without devices: $(cat told)"
 [ ! -e x.volta ] || bad "a refused call left a file"

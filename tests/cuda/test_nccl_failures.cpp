@@ -27,8 +27,9 @@ double seconds_now() {
 
 class Ranks final {
   public:
-    // version_of_1: of rank 1's NCCL; NULL: that of all.
-    Ranks(std::uint32_t size, double timeout, const char* version_of_1 = nullptr) : place_("nccl") {
+    // version_of_1: of rank 1's NCCL; NULL: that of all. begins_again: behind a failure, without its cause.
+    Ranks(std::uint32_t size, double timeout, const char* version_of_1 = nullptr, bool begins_again = false)
+        : place_("nccl"), again_("nccl"), begins_again_(begins_again) {
         told_ = static_cast<Told*>(mmap(nullptr, sizeof(Told) * kMostProcesses, PROT_READ | PROT_WRITE,
                                         MAP_SHARED | MAP_ANONYMOUS, -1, 0));
         for (std::uint32_t r = 0; r < size; ++r) {
@@ -64,6 +65,11 @@ class Ranks final {
         Run run;
         run.device = "cuda:" + std::to_string(r);
         train(run, options, told_[r]);
+        if (begins_again_ && told_[r].status == VOLTA_IO_ERROR) {
+            unsetenv("VOLTA_FAKE_CUDA_FAIL");
+            told_[r].steps = 0;
+            train(run, options_of(again_, r, size, timeout), told_[r]);
+        }
         _exit(0);
     }
 
@@ -80,7 +86,8 @@ class Ranks final {
         std::snprintf(told.text, sizeof told.text, "%s", rank.result().text.c_str());
     }
 
-    const Place place_;
+    const Place place_, again_;
+    const bool begins_again_;
     Told* told_;
     std::vector<pid_t> processes_;
 };
@@ -135,11 +142,11 @@ void test_a_function_fails(void**) {
     struct {
         const char *fault, *text;
     } const kCases[] = {
-        {"ncclSend:2:2", "ncclSend of NCCL 22005: unhandled system error"},
-        {"ncclRecv:1:6", "ncclRecv of NCCL 22005: remote process exited or there was a network error"},
-        {"ncclGroupEnd:2:3", "ncclGroupEnd of NCCL 22005: internal error"},
-        {"ncclCommGetAsyncError:9:6", "of NCCL 22005: remote process exited"},
-        {"ncclCommInitRankConfig:1:5", "ncclCommInitRankConfig of NCCL 22005: invalid usage"},
+        {"ncclSend:2:2", "ncclSend of NCCL 2.20.5: unhandled system error"},
+        {"ncclRecv:1:6", "ncclRecv of NCCL 2.20.5: remote process exited or there was a network error"},
+        {"ncclGroupEnd:2:3", "ncclGroupEnd of NCCL 2.20.5: internal error"},
+        {"ncclCommGetAsyncError:9:6", "of NCCL 2.20.5: remote process exited"},
+        {"ncclCommInitRankConfig:1:5", "ncclCommInitRankConfig of NCCL 2.20.5: invalid usage"},
     };
     for (const auto& one : kCases) {
         const Setting fault("VOLTA_FAKE_CUDA_FAIL", one.fault);
@@ -149,11 +156,23 @@ void test_a_function_fails(void**) {
     }
 }
 
+// The same threads make another group: nothing of the one that failed amid its calls is in their way.
+void test_begins_again(void**) {
+    const Setting fault("VOLTA_FAKE_CUDA_FAIL", "ncclSend:2:2");
+    Ranks ranks(2, 20, nullptr, true);
+    ranks.wait();
+    for (const std::uint32_t r : {0u, 1u}) {
+        if (ranks[r].status != VOLTA_OK) print_error("%s\n", ranks[r].text);
+        assert_int_equal(ranks[r].status, VOLTA_OK);
+        assert_int_equal(ranks[r].steps, 3);
+    }
+}
+
 void test_versions_differ(void**) {
     Ranks ranks(2, 30, "22105");
     ranks.wait();
     for (const std::uint32_t r : {0u, 1u})
-        expect_text(ranks[r], "rank 1 has NCCL 22105, and rank 0 has 22005");
+        expect_text(ranks[r], "rank 1 has NCCL 2.21.5, and rank 0 has 2.20.5");
 }
 
 // The device fails on one rank, beside NCCL: the other names the rank.
@@ -183,7 +202,8 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_no_failure),        cmocka_unit_test(test_a_rank_dies_amid_an_exchange),
         cmocka_unit_test(test_an_exchange_hangs), cmocka_unit_test(test_a_function_fails),
-        cmocka_unit_test(test_versions_differ),   cmocka_unit_test(test_the_device_fails),
+        cmocka_unit_test(test_begins_again),      cmocka_unit_test(test_versions_differ),
+        cmocka_unit_test(test_the_device_fails),
     };
     return cmocka_run_group_tests(tests, make_kernels, remove_kernels);
 }

@@ -8,8 +8,8 @@ int main(int count, char** arguments) {
     if (count != 2) return 2;
     try {
         const volta::NcclLibrary library = volta::open_nccl_library(arguments[1]);
-        std::printf("NCCL %d: every function is there, and 7 is \"%s\"\n", library.version,
-                    library.error_string(volta::kNcclInProgress));
+        std::printf("NCCL %s: every function is there, and 7 is \"%s\"\n",
+                    volta::NcclVersion(library.version).text, library.error_string(volta::kNcclInProgress));
     } catch (const volta::Error& error) {
         std::printf("%s\n", error.what());
         return 1;

@@ -28,7 +28,7 @@
 namespace volta::fake {
 namespace {
 
-constexpr NcclResult kUnhandledCuda = 1, kInvalidArgument = 4, kInvalidUsage = 5, kRemote = 6;
+constexpr NcclResult kUnhandledCuda = 1, kInvalidArgument = 4, kInvalidUsage = 5;
 
 struct Message {  // what stands before its bytes
     int from;
