@@ -101,10 +101,10 @@ void Tape::check_operand(const Tensor* tensor, std::size_t index, const char* op
     if (tensor->tape != nullptr && tensor->role == Tensor::Role::gradient)
         fail(VOLTA_INVALID_STATE,
              "%s: input %zu is a gradient that the record of another tape holds until its reset", op, index);
-    if (tensor->view.data == nullptr)
-        fail(VOLTA_INVALID_STATE, "%s: input %zu has no elements yet", op, index);
     require(tensor->view.shape.elements() > 0, "%s: input %zu has no elements: %s", op, index,
             to_text(tensor->view.shape).text);
+    if (tensor->view.data == nullptr)
+        fail(VOLTA_INVALID_STATE, "%s: input %zu has no elements yet", op, index);
 }
 
 // A gradient is added to in one record at a time.

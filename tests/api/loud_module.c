@@ -10,7 +10,7 @@ __attribute__((constructor)) static void say(void) {
 }
 
 /* Of another build. */
-const void* volta_cuda_backend(const char* build);
+__attribute__((visibility("default"))) const void* volta_cuda_backend(const char* build);
 const void* volta_cuda_backend(const char* build) {
     (void)build;
     return NULL;

@@ -202,6 +202,12 @@ static void test_session_tensors(void** state) {
     options.input_extent_count = 1;
     assert_fails(volta_session_create(model, &options, &session), VOLTA_SHAPE_MISMATCH,
                  "input tokens: 1 extents are given, too few for its shape [-1, -1]");
+    const int64_t more[] = {2, 8, 1};
+    options.input_shapes = more;
+    options.input_extent_count = 3;
+    assert_fails(volta_session_create(model, &options, &session), VOLTA_SHAPE_MISMATCH,
+                 "3 extents are given, but the inputs have 2");
+    options.input_shapes = shape;
     options.input_extent_count = 2;
     assert_ok(volta_session_create(model, &options, &session));
     assert_ok(volta_tensor_wrap(context, VOLTA_I32, shape, 2, tokens, &x));
@@ -227,6 +233,8 @@ static void test_session_tensors(void** state) {
     assert_fails(volta_session_run(session, good, 1, nowhere, 1), VOLTA_INVALID_ARGUMENT, "output 0 is NULL");
     assert_fails(volta_session_run(session, good, 0, &y, 1), VOLTA_INVALID_ARGUMENT,
                  "0 inputs are given, the model has 1");
+    assert_fails(volta_session_run(session, good, 1, NULL, 0), VOLTA_INVALID_ARGUMENT,
+                 "0 outputs are given, the model has 1");
     assert_fails(volta_session_run(session, good, 1, &x, 1), VOLTA_SHAPE_MISMATCH,
                  "output 0: expected elements of f32, got i32");
     tokens[5] = kVocabulary;
@@ -408,6 +416,10 @@ static void test_generator_calls(void** state) {
     assert_fails(volta_generator_create(model, &options, &generator), VOLTA_INVALID_ARGUMENT,
                  "top_p is 1.5, it must be in 0 .. 1");
     options.top_p = 0;
+    options.top_k = -3;
+    assert_fails(volta_generator_create(model, &options, &generator), VOLTA_INVALID_ARGUMENT,
+                 "top_k is -3, it must be 0 or more");
+    options.top_k = 0;
     assert_ok(volta_generator_create(model, &options, &generator));
     assert_fails(volta_generator_next(generator, &token), VOLTA_INVALID_STATE,
                  "no sequence has been started");

@@ -28,7 +28,9 @@ int ask(const char* library) {
         std::memcpy(&count_devices, &symbol, sizeof symbol);
     }
     uint32_t count = 0;
-    return count_devices("cuda", &count) == VOLTA_INTERNAL;
+    const volta_status status = count_devices("cuda", &count);
+    if (library == nullptr) print_message("%s: %s\n", volta_status_name(status), volta_last_error());
+    return status == VOLTA_INTERNAL;
 }
 
 // This program, under another name, in a folder, and with a file that the loud module makes. True: it was

@@ -552,6 +552,111 @@ static void functions_compile(void** state) {
     close_world(&world);
 }
 
+/* The call fails, with a sentence that has this in it. */
+#define assert_refused(call, expected_status, part)                                                    \
+    do {                                                                                               \
+        const volta_status status_ = (call);                                                           \
+        if (status_ != (expected_status) || strstr(volta_last_error(), (part)) == NULL)                \
+            print_error("%s, not '%s': %s\n", volta_status_name(status_), (part), volta_last_error()); \
+        assert_int_equal(status_, (expected_status));                                                  \
+        assert_non_null(strstr(volta_last_error(), (part)));                                           \
+    } while (0)
+
+/* Records a call that fails, and forgets it. */
+static void assert_call_refused(volta_tape* tape, const char* op, volta_tensor* const* inputs, size_t count,
+                                size_t outputs, volta_status status, const char* part) {
+    volta_tensor* results[2] = {NULL, NULL};
+    assert_refused(volta_tape_apply(tape, op, inputs, count, NULL, 0, results, outputs, NULL, 0), status,
+                   part);
+    assert_non_null(results[0]);
+    assert_null(volta_tensor_data(results[0]));
+    assert_ok(volta_tape_reset(tape));
+}
+
+static volta_status gives_nothing(void* user, volta_tape* tape, volta_tensor* const* inputs,
+                                  size_t input_count, volta_tensor** outputs, size_t output_count) {
+    (void)tape, (void)inputs, (void)input_count, (void)outputs, (void)output_count;
+    return *(const volta_status*)user;
+}
+
+static void what_a_tape_refuses(void** state) {
+    (void)state;
+    struct world world, other;
+    open_world(&world, 1, VOLTA_ISA_AUTO);
+    open_world(&other, 1, VOLTA_ISA_AUTO);
+    volta_tape *tape = tape_of(&world, VOLTA_TAPE_LAZY, 0), *second = tape_of(&world, VOLTA_TAPE_LAZY, 0);
+    volta_tensor *empty, *result, **p = world.parameters;
+    const int64_t none[] = {0};
+    double value = 1;
+    fill(&world, 0);
+
+    /* Operands. */
+    assert_ok(volta_tensor_create(world.context, VOLTA_F32, none, 1, &empty));
+    assert_call_refused(tape, "neg", &empty, 1, 1, VOLTA_INVALID_ARGUMENT,
+                        "neg: input 0 has no elements: [0]");
+    assert_call_refused(tape, "neg", &other.x, 1, 1, VOLTA_INVALID_ARGUMENT,
+                        "neg: input 0 belongs to another context");
+    assert_call_refused(tape, "neg", &world.x, 1, 2, VOLTA_INVALID_ARGUMENT,
+                        "neg has 1 outputs, 2 are asked for");
+    result = volta_op(second, "neg", world.x);
+    assert_call_refused(tape, "neg", &result, 1, 1, VOLTA_INVALID_ARGUMENT,
+                        "neg: input 0 is a result of another tape: keep it with volta_tensor_keep");
+    volta_tensor* norm[] = {world.x, p[1], p[1], result, p[1]};
+    norm[3] = volta_op(tape, "neg", p[1]);
+    assert_call_refused(tape, "batch_norm_train", norm, 5, 1, VOLTA_INVALID_ARGUMENT,
+                        "batch_norm_train: its running mean is a result: a step could not change it");
+    assert_ok(volta_tape_reset(second));
+
+    /* Losses. */
+    assert_refused(volta_tape_backward(tape, world.x), VOLTA_INVALID_STATE,
+                   "backward: the loss is no result of this record");
+    assert_ok(volta_tape_reset(tape));
+    assert_refused(volta_tape_backward(tape, logits(&world, tape)), VOLTA_SHAPE_MISMATCH,
+                   "backward: the loss is f32[16, 10], not one f32 element");
+    assert_ok(volta_tape_reset(tape));
+    assert_refused(volta_tape_backward(tape, volta_op(tape, "mean", world.x)), VOLTA_INVALID_STATE,
+                   "backward: no tensor of the record requires a gradient: volta_tensor_set_requires_grad");
+    assert_ok(volta_tape_reset(tape));
+
+    /* Elements. */
+    assert_refused(volta_tensor_item(world.x, &value), VOLTA_SHAPE_MISMATCH,
+                   "the tensor has the shape [16, 24], not one element");
+    assert_true(value == 0);
+    result = loss_of(&world, tape);
+    assert_ok(volta_tape_reset(tape));
+    assert_refused(volta_tensor_item(result, &value), VOLTA_INVALID_STATE,
+                   "a result of a record that has ended is read");
+
+    /* Optimizers. */
+    const volta_optimizer_options options = adam();
+    volta_tape_optimizer *optimizer = optimizer_of(&world, tape), *refused;
+    volta_tensor* twice[] = {p[0], p[0]};
+    assert_refused(volta_tape_optimizer_create(tape, &options, twice, 2, &refused), VOLTA_INVALID_ARGUMENT,
+                   "tensor 1 is tensor 0 again");
+    assert_refused(volta_tape_optimizer_create(tape, &options, &world.x, 1, &refused), VOLTA_INVALID_ARGUMENT,
+                   "tensor 0 requires no gradient: volta_tensor_set_requires_grad");
+    assert_refused(volta_tape_step(second, optimizer, NULL), VOLTA_INVALID_ARGUMENT,
+                   "the optimizer belongs to another tape");
+
+    /* Functions that fail, or give nothing. */
+    volta_compiled* compiled;
+    volta_status says = VOLTA_NOT_FINITE;
+    assert_ok(volta_compile(world.context, gives_nothing, &says, NULL, &compiled));
+    assert_refused(volta_compiled_call(compiled, &world.x, 1, &result, 1), VOLTA_NOT_FINITE,
+                   "the compiled function returned VOLTA_NOT_FINITE");
+    says = VOLTA_OK;
+    assert_refused(volta_compiled_call(compiled, &world.x, 1, &result, 1), VOLTA_INVALID_ARGUMENT,
+                   "the compiled function has not set output 0");
+    volta_compiled_release(compiled);
+
+    volta_tape_optimizer_release(optimizer);
+    volta_tape_release(second);
+    volta_tape_release(tape);
+    volta_tensor_release(empty);
+    close_world(&other);
+    close_world(&world);
+}
+
 /* One recorded step; 0: some call said that memory was refused. */
 static int step_says_what_it_lacks(volta_context* context) {
     const int64_t shape[] = {4, 4};
@@ -625,6 +730,7 @@ int main(void) {
         cmocka_unit_test(the_report_says_why),         cmocka_unit_test(dropout_draws),
         cmocka_unit_test(functions_compile),           cmocka_unit_test(memory_may_be_refused_anywhere),
         cmocka_unit_test(a_long_record_is_cut),        cmocka_unit_test(a_known_record_allocates_nothing),
+        cmocka_unit_test(what_a_tape_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

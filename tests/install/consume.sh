@@ -56,7 +56,7 @@ by_cmake() { # OPTIONS OF CMAKE...
     cmake -S "$programs" -B "$work/build" -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" \
         -DCMAKE_PREFIX_PATH="$installed" -DCMAKE_RUNTIME_OUTPUT_DIRECTORY="$work" "$@" >"$work/log" 2>&1 ||
         { cat "$work/log"; fail "cmake refuses it"; }
-    cmake --build "$work/build" >"$work/log" 2>&1 || { tail -n 40 "$work/log"; fail "does not build"; }
+    cmake --build "$work/build" -j 2 >"$work/log" 2>&1 || { tail -n 40 "$work/log"; fail "does not build"; }
 }
 
 case $way in

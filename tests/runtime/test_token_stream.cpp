@@ -77,6 +77,13 @@ void test_short_texts(void**) {
         status = error.status();
     }
     assert_int_equal(status, VOLTA_INVALID_ARGUMENT);
+    const std::int32_t few[] = {0, 1, 17};
+    assert_failure(failure_of([&] { TokenStream(few, 3, 2, 17, 1, heap); }), VOLTA_INVALID_ARGUMENT,
+                   "token 2 is 17, outside the vocabulary of 17");
+    // Refused before one of them is read.
+    assert_failure(failure_of([&] { TokenStream(few, std::size_t{1} << 31, 2, 17, 1, heap); }),
+                   VOLTA_INVALID_ARGUMENT,
+                   "the text has 2147483648 tokens, at most 2147483647 are supported");
 }
 
 // Whatever the offset, the last target is the last token of the text at most.
@@ -101,6 +108,8 @@ void test_cursors_beyond_the_epoch_are_refused(void**) {
     stream.set(3, 1);
     assert_failure(failure_of([&] { stream.set(3, 2); }), VOLTA_INVALID_ARGUMENT,
                    "the data cursor 2 is beyond the 1 samples of epoch 3");
+    assert_failure(failure_of([&] { stream.set(std::uint64_t{1} << 32, 0); }), VOLTA_INVALID_ARGUMENT,
+                   "epoch 4294967296 is beyond 2^32");
 }
 
 void test_schedule(void**) {
