@@ -200,9 +200,9 @@ std::shared_ptr<SocketGroup> open_socket_group(const GroupOptions& options, std:
     try {
         Place place(options, heap);
         Socket shared = join_mesh(options, place, mesh);
-        const auto group = std::allocate_shared<SocketGroup>(
-            std::pmr::polymorphic_allocator<SocketGroup>(heap), options.rank, options.timeout,
-            std::move(mesh), place.can_share(), std::move(shared));
+        auto group = std::allocate_shared<SocketGroup>(std::pmr::polymorphic_allocator<SocketGroup>(heap),
+                                                       options.rank, options.timeout, std::move(mesh),
+                                                       place.can_share(), std::move(shared));
         group->meet();
         return group;
     } catch (const Error& error) {

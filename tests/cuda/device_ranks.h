@@ -268,7 +268,7 @@ inline Result expected_of(Subject subject, std::uint64_t micro_batches = kShards
     Run run;
     run.subject = subject;
     run.micro_batches = micro_batches;
-    const Result result = train_alone(run);
+    Result result = train_alone(run);
     if (result.status != VOLTA_OK) print_error("%s\n", result.text.c_str());
     assert_int_equal(result.status, VOLTA_OK);
     return result;

@@ -25,9 +25,10 @@ int check_shards(const Settings& settings) {
         for (const std::uint32_t shards : {2u, 4u}) {
             const std::string cpu = hash_after("cpu", subject, shards),
                               device = hash_after(settings.device, subject, shards);
-            std::printf("%s in %u shards: %s\n", subject.name, shards,
-                        cpu == device ? cpu.c_str() : (device + ", expected " + cpu).c_str());
-            failures += cpu != device;
+            const bool is_same = cpu == device;
+            std::printf("%s in %u shards: %s%s%s\n", subject.name, shards, device.c_str(),
+                        is_same ? "" : ", expected ", is_same ? "" : cpu.c_str());
+            failures += !is_same;
         }
     return failures;
 }

@@ -194,7 +194,7 @@ struct ncclComm {
         std::memcpy(want.to, bytes.data(), bytes.size());
     }
 
-    const CUcontext context;
+    CUcontext context;
     const int rank, ranks;
     const NcclId id;
     std::vector<std::uint64_t> sent, received;  // messages to and from each rank
