@@ -9,9 +9,10 @@
 namespace volta {
 
 // Runs the passes on `graph` and plans the result. Of the choices of what the backward pass computes
-// again (recomputations), it is the cheapest one whose activations are at most `budget` bytes: each is
-// planned, and its own bill counts. So a smaller budget never gives a larger plan. Throws OUT_OF_MEMORY with
-// the smallest budget that works.
+// again (recomputations), with the loss whole or in pieces, it is the cheapest one whose activations are at
+// most `budget` bytes: each is planned, where it does not fit in the order of steps that needs less memory
+// too, and its own bill counts. So a smaller budget never gives a larger plan. Throws OUT_OF_MEMORY with the
+// smallest budget that works.
 HeapPtr<Plan> plan_within(const Graph& graph, std::uint32_t passes, const PlanOptions& options,
                           std::uint64_t budget, std::pmr::memory_resource* heap);
 

@@ -279,34 +279,39 @@ static volta_context* context_of(uint64_t host_budget) {
     return context;
 }
 
+/* Trains within what is spared of activations; refused with less than the least. */
+static void check_hosts_budget(const subject* of, const volta_trainer_options* options) {
+    volta_bill fastest = VOLTA_BILL_INIT, bill = VOLTA_BILL_INIT;
+    volta_training_cost cost = VOLTA_TRAINING_COST_INIT;
+    volta_trainer* trainer = NULL;
+    char whole[kHash], cut[kHash];
+    volta_context* context = context_of(0);
+    train(context, of, options, whole, &fastest);
+    estimate(context, of, options, NULL, &cost);
+    volta_context_release(context);
+
+    const uint64_t spare = (fastest.activations - cost.smallest_activations) / 2;
+    context = context_of(fastest.total - spare);
+    train(context, of, options, cut, &bill);
+    assert_string_equal(whole, cut);
+    assert_true(bill.total <= fastest.total - spare);
+    volta_context_release(context);
+
+    context = context_of(fastest.total - fastest.activations + cost.smallest_activations - 1);
+    volta_model* const model = of->make(context);
+    assert_int_equal(volta_trainer_create(model, options, &trainer), VOLTA_OUT_OF_MEMORY);
+    assert_non_null(strstr(volta_last_error(), "with all computed again that can be"));
+    assert_int_equal(volta_trainer_estimate(model, options, NULL, &bill, NULL), VOLTA_OUT_OF_MEMORY);
+    assert_true(bill.total == 0);
+    volta_model_release(model);
+    volta_context_release(context);
+}
+
 static void test_a_hosts_budget_is_met(void** state) {
     (void)state;
     for (int s = 0; s < kSubjectCount; ++s) {
-        volta_trainer_options options = options_of(&kSubjects[s]);
-        volta_bill fastest = VOLTA_BILL_INIT, bill = VOLTA_BILL_INIT;
-        volta_training_cost cost = VOLTA_TRAINING_COST_INIT;
-        volta_trainer* trainer = NULL;
-        char whole[kHash], cut[kHash];
-        volta_context* context = context_of(0);
-        train(context, &kSubjects[s], &options, whole, &fastest);
-        estimate(context, &kSubjects[s], &options, NULL, &cost);
-        volta_context_release(context);
-
-        const uint64_t spare = (fastest.activations - cost.smallest_activations) / 2;
-        context = context_of(fastest.total - spare);
-        train(context, &kSubjects[s], &options, cut, &bill);
-        assert_string_equal(whole, cut);
-        assert_true(bill.total <= fastest.total - spare);
-        volta_context_release(context);
-
-        context = context_of(fastest.total - fastest.activations + cost.smallest_activations / 2);
-        volta_model* const model = kSubjects[s].make(context);
-        assert_int_equal(volta_trainer_create(model, &options, &trainer), VOLTA_OUT_OF_MEMORY);
-        assert_non_null(strstr(volta_last_error(), "with all computed again that can be"));
-        assert_int_equal(volta_trainer_estimate(model, &options, NULL, &bill, NULL), VOLTA_OUT_OF_MEMORY);
-        assert_true(bill.total == 0);
-        volta_model_release(model);
-        volta_context_release(context);
+        const volta_trainer_options options = options_of(&kSubjects[s]);
+        check_hosts_budget(&kSubjects[s], &options);
     }
 }
 
@@ -632,30 +637,9 @@ static void test_a_hosts_budget_holds_both_passes(void** state) {
     (void)state;
     for (int s = 0; s < kSubjectCount; s += 2) {
         volta_trainer_options options = options_of(&kSubjects[s]);
-        volta_bill fastest = VOLTA_BILL_INIT, bill = VOLTA_BILL_INIT;
-        volta_training_cost cost = VOLTA_TRAINING_COST_INIT;
-        volta_trainer* trainer = NULL;
-        char whole[kHash], cut[kHash];
         options.clip_norm = kClip;
         options.update_in_backward = 1;
-        volta_context* context = context_of(0);
-        train(context, &kSubjects[s], &options, whole, &fastest);
-        estimate(context, &kSubjects[s], &options, NULL, &cost);
-        volta_context_release(context);
-
-        const uint64_t spare = (fastest.activations - cost.smallest_activations) / 2;
-        context = context_of(fastest.total - spare);
-        train(context, &kSubjects[s], &options, cut, &bill);
-        assert_string_equal(whole, cut);
-        assert_true(bill.total <= fastest.total - spare);
-        volta_context_release(context);
-
-        context = context_of(fastest.total - fastest.activations + cost.smallest_activations - 1);
-        volta_model* const model = kSubjects[s].make(context);
-        assert_int_equal(volta_trainer_create(model, &options, &trainer), VOLTA_OUT_OF_MEMORY);
-        assert_non_null(strstr(volta_last_error(), "the trainer needs"));
-        volta_model_release(model);
-        volta_context_release(context);
+        check_hosts_budget(&kSubjects[s], &options);
     }
 }
 

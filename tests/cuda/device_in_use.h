@@ -2,7 +2,9 @@
 // when a test leaves.
 #pragma once
 
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,12 @@
 namespace volta::test {
 
 inline char kernels[] = "/tmp/volta_traffic_XXXXXX";  // a folder: compiled once for all tests
+// Around a group of tests.
+inline int make_kernels(void**) { return mkdtemp(kernels) == nullptr ? -1 : 0; }
+inline int remove_kernels(void**) {
+    std::filesystem::remove_all(kernels);
+    return 0;
+}
 inline constexpr std::uint64_t kBudget = std::uint64_t{1} << 30;
 inline constexpr std::int32_t kVocabulary = 4096, kContext = 32;
 inline constexpr std::int64_t kBatch = 2;

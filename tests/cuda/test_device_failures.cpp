@@ -1,7 +1,6 @@
 // What a host meets when a step of training on a device cannot be made: a call of the driver fails in its
 // middle, or the numbers are not finite. On the fakes.
 #include <cmath>
-#include <filesystem>
 #include <functional>
 
 #include "tests/cuda/device_in_use.h"
@@ -182,12 +181,9 @@ void test_not_finite(void**) {
 }  // namespace
 
 int main() {
-    if (mkdtemp(kernels) == nullptr) return 1;
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_failures_in_a_step),
         cmocka_unit_test(test_not_finite),
     };
-    const int failed = cmocka_run_group_tests(tests, nullptr, nullptr);
-    std::filesystem::remove_all(kernels);
-    return failed;
+    return cmocka_run_group_tests(tests, make_kernels, remove_kernels);
 }

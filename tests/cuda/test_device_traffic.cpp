@@ -1,6 +1,5 @@
 // What moves between the host and a device that needs no GPU, and what is held: the numbers of "What moves"
 // in docs/cuda.md, counted where the driver is called.
-#include <filesystem>
 
 #include "tests/cuda/device_in_use.h"
 
@@ -288,14 +287,11 @@ void test_peaks(void**) {
 }  // namespace
 
 int main() {
-    if (mkdtemp(kernels) == nullptr) return 1;
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_training_step),     cmocka_unit_test(test_many_micro_batches),
         cmocka_unit_test(test_decode_step),       cmocka_unit_test(test_session_run),
         cmocka_unit_test(test_bill_of_a_trainer), cmocka_unit_test(test_bill_of_a_generator),
         cmocka_unit_test(test_out_of_memory),     cmocka_unit_test(test_peaks),
     };
-    const int failed = cmocka_run_group_tests(tests, nullptr, nullptr);
-    std::filesystem::remove_all(kernels);
-    return failed;
+    return cmocka_run_group_tests(tests, make_kernels, remove_kernels);
 }

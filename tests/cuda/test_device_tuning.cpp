@@ -277,14 +277,11 @@ void test_failure(void**) {
 }  // namespace
 
 int main() {
-    if (mkdtemp(kernels) == nullptr) return 1;
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes),       cmocka_unit_test(test_a_model),
         cmocka_unit_test(test_damaged_file), cmocka_unit_test(test_cancelled),
         cmocka_unit_test(test_refusals),     cmocka_unit_test(test_levels),
         cmocka_unit_test(test_failure),
     };
-    const int failed = cmocka_run_group_tests(tests, nullptr, nullptr);
-    std::filesystem::remove_all(kernels);
-    return failed;
+    return cmocka_run_group_tests(tests, make_kernels, remove_kernels);
 }

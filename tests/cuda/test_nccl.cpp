@@ -1,6 +1,5 @@
 // Ranks whose devices exchange by NCCL, on a driver and an NCCL that need no GPU: the bits of one processor,
 // what moves by which way, and what is refused. How they fail is in test_nccl_failures.cpp.
-#include <filesystem>
 
 #include "tests/cuda/device_ranks.h"
 
@@ -145,12 +144,6 @@ void test_one_device_for_two(void**) {
         assert_non_null(
             std::strstr(result.text.c_str(), "ncclCommInitRankConfig of NCCL 2.20.5: invalid usage"));
     }
-}
-
-int make_kernels(void**) { return mkdtemp(kernels) == nullptr ? -1 : 0; }
-int remove_kernels(void**) {
-    std::filesystem::remove_all(kernels);
-    return 0;
 }
 
 }  // namespace

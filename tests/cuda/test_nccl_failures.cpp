@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <filesystem>
 
 #include "tests/cuda/device_ranks.h"
 
@@ -187,12 +186,6 @@ void test_the_device_fails(void**) {
         assert_non_null(std::strstr(ranks[r].text, "CUDA_ERROR_ILLEGAL_ADDRESS"));
     }
     assert_true(of_device >= 1);
-}
-
-int make_kernels(void**) { return mkdtemp(kernels) == nullptr ? -1 : 0; }
-int remove_kernels(void**) {
-    std::filesystem::remove_all(kernels);
-    return 0;
 }
 
 }  // namespace

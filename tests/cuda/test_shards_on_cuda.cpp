@@ -157,12 +157,6 @@ void test_bill_of_ranks(void**) {
     }
 }
 
-int make_kernels(void**) { return mkdtemp(kernels) == nullptr ? -1 : 0; }
-int remove_kernels(void**) {
-    std::filesystem::remove_all(kernels);
-    return 0;
-}
-
 }  // namespace
 
 int main() {

@@ -2,8 +2,6 @@
 // that updates, with the bits of a trainer on the processor that keeps its gradients.
 #include <unistd.h>
 
-#include <filesystem>
-
 #include "tests/cuda/device_ranks.h"
 
 namespace {
@@ -39,12 +37,6 @@ void test_bill(void**) {
     assert_int_equal(both.total, both.held);
     assert_int_equal(both.total, both.on_device + both.staging);
     assert_true(both.on_device < one.on_device + one.on_device / 50);
-}
-
-int make_kernels(void**) { return mkdtemp(kernels) == nullptr ? -1 : 0; }
-int remove_kernels(void**) {
-    std::filesystem::remove_all(kernels);
-    return 0;
 }
 
 }  // namespace
