@@ -76,18 +76,25 @@ void place(Plan& plan, const Identity& identity, std::pmr::vector<Step>&& steps)
     plan.bill = bill_of(plan);
 }
 
-// The plan whose steps are in an order that needs less memory, where there is one.
-HeapPtr<Plan> in_less_memory(HeapPtr<Plan> plan, const Identity& identity, const PlanOptions& options,
+void finish(Plan& plan) {
+    plan.text = print(plan, plan.graph.heap());
+    plan.hash = hash_bytes(plan.text.data(), plan.text.size());
+    verify(plan);
+}
+
+}  // namespace
+
+HeapPtr<Plan> in_less_memory(HeapPtr<Plan> plan, const PlanOptions& options,
                              std::pmr::memory_resource* heap) {
+    const Identity identity(plan->graph);
     for (std::pmr::vector<Step>& steps : orders_for_memory(plan->graph, identity, options)) {
         HeapPtr<Plan> other = empty_plan(Graph(plan->graph, heap), options, heap);
         place(*other, identity, std::move(steps));
         if (other->bill.activations < plan->bill.activations) plan = std::move(other);
     }
+    finish(*plan);
     return plan;
 }
-
-}  // namespace
 
 HeapPtr<Plan> make_plan(Graph&& graph, const PlanOptions& options, std::pmr::memory_resource* heap) {
     require(options.micro_batches >= 1, "a plan needs at least one micro-batch");
@@ -99,10 +106,8 @@ HeapPtr<Plan> make_plan(Graph&& graph, const PlanOptions& options, std::pmr::mem
     const Identity identity(plan->graph);
     MicroBatchCheck(plan->graph, identity, plan->micro_batches).run();
     place(*plan, identity, order_steps(plan->graph, identity, options));
-    if (options.order == StepOrder::memory) plan = in_less_memory(std::move(plan), identity, options, heap);
-    plan->text = print(*plan, plan->graph.heap());
-    plan->hash = hash_bytes(plan->text.data(), plan->text.size());
-    verify(*plan);
+    if (options.order == StepOrder::memory) return in_less_memory(std::move(plan), options, heap);
+    finish(*plan);
     return plan;
 }
 

@@ -81,6 +81,9 @@ struct Plan {
 // Orders, places and bills. `graph` has been through the passes and is verified.
 HeapPtr<Plan> make_plan(Graph&& graph, const PlanOptions& options, std::pmr::memory_resource* heap);
 
+// The plan, or one of the same graph whose steps are in an order that needs less memory. options: the plan's.
+HeapPtr<Plan> in_less_memory(HeapPtr<Plan> plan, const PlanOptions& options, std::pmr::memory_resource* heap);
+
 // Checks every plan, in release builds too: order (a value is written before it is read, in-place writers
 // come after all other readers, phases ascend), lifetimes (no step writes memory of a value that is still to
 // be read), overlaps, alignment, arena and region bounds. Throws Error{INTERNAL} naming step and rule.

@@ -58,12 +58,11 @@ bool may_split(const PlanOptions& options) {
 
 // The graph's plan as the options have it; where that does not fit, in the order that needs less memory,
 // which costs nothing but what caches hold between steps.
-HeapPtr<Plan> smallest_plan(const Graph& graph, PlanOptions options, std::uint64_t budget,
+HeapPtr<Plan> smallest_plan(Graph&& graph, const PlanOptions& options, std::uint64_t budget,
                             std::pmr::memory_resource* heap) {
-    HeapPtr<Plan> plan = make_plan(Graph(graph, heap), options, heap);
+    HeapPtr<Plan> plan = make_plan(std::move(graph), options, heap);
     if (plan->bill.activations <= budget || options.order == StepOrder::memory) return plan;
-    options.order = StepOrder::memory;
-    return make_plan(Graph(graph, heap), options, heap);
+    return in_less_memory(std::move(plan), options, heap);
 }
 
 // Plans one choice after the other, the cheapest first, until one takes at most `budget` bytes. NULL: none
