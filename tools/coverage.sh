@@ -7,7 +7,8 @@
 # statement or the block below it is meant. One that ran is named: its reason does not hold on this machine. A statement
 # fail(VOLTA_INTERNAL, ...) that did not run needs no comment: the status says that a mistake of the library alone gets
 # there. Nor are lines counted that are nothing but closing brackets: what gcov has there is the cleaning up after an
-# exception. With a FILE-PATTERN, files that match it are listed with their lines that never ran.
+# exception, and lines that open a class: what it has there are functions of the compiler's own. With a FILE-PATTERN,
+# files that match it are listed with their lines that never ran.
 set -eu
 least=0
 folders=
@@ -45,6 +46,7 @@ done | awk -v pattern="$pattern" -v least="$least" -v folders="$folders" '
         is_mistake = mistake
         if (mistake && text ~ /; *\}?$/) mistake = 0
         if (count == "-" || count == "" || text ~ /^ *\}[]});, ]*$/) next
+        if (text ~ /^ *(class|struct) [^()=;]*\{ *(\/\/.*)?$/) next
         key = file ":" line; does_run = count != "#####" && count != "====="
         if (is_marked) { marked[key] = 1; if (does_run) wrong[key] = 1; next }
         if (is_mistake) mistakes[key] = 1
