@@ -28,7 +28,6 @@ struct AxpyForm {
     std::uint8_t steps = 1;  // of k per call, 1 .. axpy_steps(isa, rows, prefetch)
     AxpyPrefetch prefetch = AxpyPrefetch::near;
 };
-bool operator==(const AxpyForm& x, const AxpyForm& y);
 std::uint64_t key_of(const AxpyForm& form);  // equal of equal forms alone
 
 // Strides are in elements.

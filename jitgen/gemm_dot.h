@@ -22,7 +22,6 @@ struct DotForm {
     bool lines = false;  // AVX-512: each row by whole lines, so that rows which meet in one set of L1 need be
                          // there once
 };
-bool operator==(const DotForm& x, const DotForm& y);
 std::uint64_t key_of(const DotForm& form);  // equal of equal forms alone
 
 // Strides are in elements.

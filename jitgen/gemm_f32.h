@@ -64,7 +64,6 @@ struct GemmForm {
                                       // 4; B in place: 0 or 1, without prefetch
     std::uint8_t unroll = 4;  // steps per iteration of the main loop, 1 .. kMaxUnroll; 8 gains under 1 %
 };
-bool operator==(const GemmForm& x, const GemmForm& y);
 std::uint64_t key_of(const GemmForm& form);  // equal of equal forms alone
 
 // Columns of a vector: 16, 8; 4 for the plain form.

@@ -45,7 +45,6 @@ struct PackedForm {
     bool prescaled = false;
 };
 bool can_be_prescaled(const PackedForm& form);
-bool operator==(const PackedForm& x, const PackedForm& y);
 std::uint64_t key_of(const PackedForm& form);  // equal of equal forms alone
 
 struct PackedArgs {

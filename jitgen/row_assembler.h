@@ -119,13 +119,13 @@ class RowAssembler : public Xbyak::CodeGenerator {
         if constexpr (kWide)
             kmovw(to, mask(reg));
         else
-            vmovaps(to, mask(reg));
+            vmovaps(to, mask(reg));  // unreachable: without AVX-512 masks are kept as vectors
     }
     void load_mask(int reg, const Address& from) {
         if constexpr (kWide)
             kmovw(mask(reg), from);
         else
-            vmovaps(mask(reg), from);
+            vmovaps(mask(reg), from);  // unreachable: as in store_mask
     }
 
     // ---- masks

@@ -223,6 +223,13 @@ void test_kept_on_disk(void**) {
     }
     assert_true(fetch(folder->path, 0, 1, 0));
 
+    // A file that is whole, and whose kernels the driver does not take.
+    {
+        const Setting fault("VOLTA_FAKE_CUDA_FAIL", "cuModuleLoadDataEx:1:209");
+        assert_true(fetch(folder->path, 1, 0, 1));
+        assert_true(says("a file of kernels is ignored: CUDA: cuModuleLoadDataEx: "));
+    }
+
     delete folder;
 }
 

@@ -35,6 +35,11 @@ void test_devices(void**) {
     assert_true(facts.memory_bytes_per_second == 2.0 * 2e9 * 64);
     assert_int_equal(fake_calls("cuDevicePrimaryCtxRetain"), 0);  // a list makes nothing on a device
     assert_int_equal(driver.free_bytes(1), 3000000);
+    {
+        const Setting fault("VOLTA_FAKE_CUDA_FAIL", "cuCtxPushCurrent_v2:1:201");
+        assert_failure(failure_of([] { Driver().free_bytes(0); }), VOLTA_DEVICE_ERROR,
+                       "cuCtxPushCurrent_v2: ");
+    }
     assert_true(nothing_is_left());
 }
 
@@ -45,6 +50,8 @@ void test_machines_that_cannot(void**) {
                    "CUDA: no device: the driver, made for CUDA 13.0, finds none");
     assert_failure(failure_of_driver("VOLTA_FAKE_CUDA_FAIL", "cuDriverGetVersion:1:34"), VOLTA_UNSUPPORTED,
                    "CUDA: no driver: the libcuda.so.1 that was found is a stub for linking");
+    assert_failure(failure_of_driver("VOLTA_FAKE_CUDA_FAIL", "cuDriverGetVersion:1:3"), VOLTA_DEVICE_ERROR,
+                   "CUDA: cuDriverGetVersion of libcuda.so.1 failed with result 3");
     assert_failure(failure_of_driver("VOLTA_FAKE_CUDA_FAIL", "cuInit:1:999"), VOLTA_DEVICE_ERROR,
                    "CUDA: cuInit: result 999 (the driver does not say what that is)");
     assert_failure(failure_of_driver("VOLTA_FAKE_CUDA_FAIL", "cuDeviceGetCount:1:101"), VOLTA_DEVICE_ERROR,

@@ -1,7 +1,9 @@
 // The kernel language as data: recording, printing, verifying, appending.
 #include <memory_resource>
+#include <new>
 #include <string>
 
+#include "engine/base/cpu_info.h"
 #include "engine/base/error.h"
 #include "jitgen/row_kernel.h"
 #include "tests/jitgen/corpus.h"
@@ -259,6 +261,43 @@ void test_corpus_is_sound(void**) {
     assert_true(build(find_program("column_sum"), heap()).has_column_sum());
 }
 
+// Refuses one allocation, and counts what is not given back.
+class RefusingHeap final : public std::pmr::memory_resource {
+  public:
+    int refused = 0, asked = 0, held = 0;  // the number of the one that is refused, from 1
+
+  private:
+    void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+        if (++asked == refused) throw std::bad_alloc();
+        ++held;
+        return heap()->allocate(bytes, alignment);
+    }
+    void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override {
+        --held;
+        heap()->deallocate(block, bytes, alignment);
+    }
+    bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+};
+
+void test_kernels_that_find_no_memory_leave_none(void**) {
+    const Program program = build(find_program("softmax"), heap());
+    for (const Isa isa : {Isa::scalar, host_cpu().best_isa}) {
+        jit::CodeArena arena(heap(), false);
+        int refusals = 0;
+        for (bool is_made = false; !is_made; ++refusals) {
+            RefusingHeap memory;
+            memory.refused = refusals + 1;
+            try {
+                jit::compile(program, isa, arena, &memory);
+                is_made = true;
+            } catch (const std::bad_alloc&) {
+            }
+            assert_int_equal(memory.held, 0);
+        }
+        assert_in_range(refusals, 5, 1000);
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -273,6 +312,7 @@ int main() {
         cmocka_unit_test(test_append_names_an_operand_without_source),
         cmocka_unit_test(test_append_names_a_value_of_another_type),
         cmocka_unit_test(test_corpus_is_sound),
+        cmocka_unit_test(test_kernels_that_find_no_memory_leave_none),
     };
     int failed = cmocka_run_group_tests_name("programs", tests, nullptr, nullptr);
     failed += run_rows("verify", kMalformed, test_verify_names_what_is_malformed,

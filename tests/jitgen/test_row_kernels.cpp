@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory_resource>
 #include <string>
+#include <vector>
 
 #include "engine/base/cpu_info.h"
 #include "jitgen/row_kernel.h"
@@ -266,6 +267,43 @@ void long_programs(const Lowering& lowering, Outcome& outcome) {
 }
 void test_long_programs(void** state) { check(*static_cast<const Lowering*>(*state), long_programs); }
 
+// More sums in one loop over the columns than registers for their lanes, and than registers for their
+// results.
+void many_sums(const Lowering& lowering, Outcome& outcome) {
+    jit::CodeArena arena(heap(), false);
+    jit::Builder b(heap());
+    const jit::Real x = b.load(b.input(jit::Access::full));
+    std::vector<jit::Real> sums;
+    for (int k = 1; k <= 24; ++k) sums.push_back(b.row_sum(x * b.real(k)));
+    jit::Real all = sums[0];
+    for (const jit::Real sum : sums) all = all * b.real(0.5) + sum;
+    b.store(b.output(jit::Access::full), all - x);
+    const auto kernel = jit::compile(b.finish(), lowering.isa, arena, heap());
+    for (const std::int64_t columns : {1, 16, 75, 4100}) {
+        Layout layout{};
+        layout.rows = 3;
+        layout.columns = columns;
+        run(*kernel, "24 sums", layout, outcome);
+    }
+}
+void test_many_sums(void** state) { check(*static_cast<const Lowering*>(*state), many_sums); }
+
+// A program of more code than a kernel's first buffer holds.
+void much_code(const Lowering& lowering, Outcome& outcome) {
+    jit::CodeArena arena(heap(), false);
+    jit::Builder b(heap());
+    const jit::Real x = b.load(b.input(jit::Access::full));
+    jit::Real y = x;
+    for (int k = 0; k < 4000; ++k) y = y * b.real(0.5) - x;
+    b.store(b.output(jit::Access::full), y);
+    const auto kernel = jit::compile(b.finish(), lowering.isa, arena, heap());
+    Layout layout{};
+    layout.rows = 2;
+    layout.columns = 19;
+    run(*kernel, "a program of 8,000 instructions", layout, outcome);
+}
+void test_much_code(void** state) { check(*static_cast<const Lowering*>(*state), much_code); }
+
 // A kernel of the most operands: pointers no longer fit the registers.
 void many_operands(const Lowering& lowering, Outcome& outcome) {
     jit::CodeArena arena(heap(), false);
@@ -332,6 +370,8 @@ constexpr struct {
     {"random programs", test_random_programs},
     {"merged and kept", test_merged_and_kept},
     {"long programs", test_long_programs},
+    {"many sums", test_many_sums},
+    {"much code", test_much_code},
     {"many operands", test_many_operands},
     {"blocks compute the whole", test_blocks_compute_the_whole},
     {"streamed stores are fenced", test_streamed_stores_are_fenced},

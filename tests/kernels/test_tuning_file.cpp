@@ -317,6 +317,33 @@ void test_too_many_products(void**) {
     assert_non_null(std::strstr(file.reason, "at most 4096 are read"));
 }
 
+void test_too_many_members(void**) {
+    std::string many;
+    for (int i = 0; i < 65; ++i) many += "\"a" + std::to_string(i) + "\":1,";
+    for (const char* const object : {"\"m\":64", "\"version\""}) {  // of a product, and of the file
+        const std::string text = replaced(good_text("here"), object, many + object);
+        assert_string_equal(parse_tuning(text.data(), text.size(), "here", heap()).reason,
+                            "it is damaged: an object has more than 64 members");
+    }
+}
+
+// The oldest go where there are more than a file holds.
+void test_oldest_products_go(void**) {
+    std::pmr::vector<TuningEntry> all(heap());
+    for (std::size_t i = 0; i < kMostTuningEntries; ++i)
+        all.push_back(entry_of(static_cast<std::int64_t>(i) + 1, ""));
+    Place place;
+    place.open().add(all);
+    place.open().add(list_of({entry_of(5000, ""), entry_of(3, "unroll=2")}));
+    TuningTable table(heap());
+    place.open().load(table);
+    const auto kept = table.entries(heap());
+    assert_int_equal(kept.size(), kMostTuningEntries);
+    assert_int_equal(kept.front().key.m, 2);
+    assert_int_equal(kept[kept.size() - 2].key.m, 5000);
+    assert_same(kept.back(), entry_of(3, "unroll=2"));
+}
+
 // Deep nesting exhausts no stack, and is refused before memory is taken for it.
 void test_deep_nesting(void**) {
     const std::string objects = "{\"a\":";
@@ -387,6 +414,8 @@ int main() {
         cmocka_unit_test(test_one_folder_warns_once),
         cmocka_unit_test(test_waiting_is_told),
         cmocka_unit_test(test_oversized_file_is_not_read),
+        cmocka_unit_test(test_too_many_members),
+        cmocka_unit_test(test_oldest_products_go),
         cmocka_unit_test(test_too_many_products),
         cmocka_unit_test(test_deep_nesting),
         cmocka_unit_test(test_unwritable_folders),

@@ -192,6 +192,7 @@ std::vector<Bits> CompiledGraph::run() {
     Device& device = made_->machine.device();
     RegionBytes& memory = made_->memory;
     memory.fill_sources();
+    require_names();
     RunState state{memory.addresses(), memory.address(made_->workspace), 0};
     for (; state.micro_index < plan.micro_batches; ++state.micro_index)
         require_ok(device, executable.run(Phase::each, state));
@@ -211,6 +212,17 @@ std::vector<Bits> CompiledGraph::run() {
         results.push_back(bits);
     }
     return results;
+}
+
+// What plans and profiles print: every step says its kernel, and of which device.
+void CompiledGraph::require_names() const {
+    const bool is_cuda = made_->machine.row.device != nullptr;
+    for (std::size_t i = 0; i < made_->plan->steps.size(); ++i) {
+        const std::string name = made_->executable->kernel_name(i);
+        const bool says_cuda = name.compare(0, 2, "cu") == 0;  // "cuda row warps", "cublaslt ..."
+        if (name != "nothing" && (name.empty() || says_cuda != is_cuda))
+            fail(VOLTA_INTERNAL, "step %zu has a kernel of the name '%s'", i, name.c_str());
+    }
 }
 
 std::string CompiledGraph::kernel_names() const {

@@ -71,6 +71,7 @@ class CompiledGraph final {
     std::string kernel_names() const;  // of all steps, a line each
 
   private:
+    void require_names() const;
     struct Made;
     std::unique_ptr<Made> made_;
 };

@@ -92,6 +92,7 @@ void lower_movement(StepLowering& step) {
         case Op::stack:  // the place of the output moves with the micro-batch
             return step.copy(dense_copy(step.input_shape(0).elements()), step.input(0), step.output(),
                              When::always);
+        // unreachable: the table has no other operator of this lowering
         default:
             step.no_kernel();
     }

@@ -80,6 +80,7 @@ void lower_pairs(StepLowering& step) {
             return add_rotary(step);
         case Op::rotary_table:
             return add_rotary_table(step);
+        // unreachable: the table has no other operator of this lowering
         default:
             step.no_kernel();
     }

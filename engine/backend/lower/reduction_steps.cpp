@@ -240,6 +240,7 @@ void lower_reduction(StepLowering& step) {
             return lower_extremum(step, form);
         case Op::max_grad:
             return lower_extremum_gradient(step, form);
+        // unreachable: the table has no other operator of this lowering
         default:
             step.no_kernel();
     }

@@ -453,7 +453,7 @@ class BodyScope final : public RowScope {
 const RowDefinition& definition_of(Op op) {
     const RowDefinition* definition = find_row_definition(op);
     if (definition == nullptr)
-        fail(VOLTA_UNSUPPORTED, "%s: it cannot be part of a row program", op_row(op).name);
+        fail(VOLTA_INTERNAL, "%s: it cannot be part of a row program", op_row(op).name);
     return *definition;
 }
 

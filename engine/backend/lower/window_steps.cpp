@@ -372,6 +372,7 @@ void lower_pooling(StepLowering& step) {
             return pooling.add_average();
         case Op::average_pool_grad:
             return pooling.add_average_gradient();
+        // unreachable: the table has no other operator of this lowering
         default:
             step.no_kernel();
     }

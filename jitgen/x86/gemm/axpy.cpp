@@ -278,8 +278,6 @@ std::uint64_t key_of(const AxpyForm& form) {
     return form_key(form.isa, form.rows, form.steps, form.prefetch);
 }
 
-bool operator==(const AxpyForm& x, const AxpyForm& y) { return key_of(x) == key_of(y); }
-
 int axpy_steps(Isa isa, int rows, AxpyPrefetch prefetch) {
     if (prefetch == AxpyPrefetch::below) return rows == 1 ? 1 : 0;
     if (rows == 1 && prefetch == AxpyPrefetch::none) return kMaxAxpySteps;

@@ -260,8 +260,6 @@ std::uint64_t key_of(const DotForm& form) {
     return form_key(form.isa, form.rows, form.groups, form.prefetches, form.lines);
 }
 
-bool operator==(const DotForm& x, const DotForm& y) { return key_of(x) == key_of(y); }
-
 DotFunction emit_dot(const DotForm& form, CodeArena& arena, std::pmr::memory_resource* heap) {
     if (form.isa == Isa::scalar || form.rows < 1 || form.rows > dot_rows(form.isa))
         fail(VOLTA_INTERNAL, "no dots take %d rows in %s", form.rows, isa_name(form.isa));

@@ -447,8 +447,6 @@ std::uint64_t key_of(const PackedForm& form) {
     return form_key(form.isa, form.dtype, form.use, form.rows, form.panels, form.prefetch, form.prescaled);
 }
 
-bool operator==(const PackedForm& x, const PackedForm& y) { return key_of(x) == key_of(y); }
-
 bool can_be_prescaled(const PackedForm& form) {
     return form.isa == Isa::avx2 && form.dtype == DType::int4 && form.use == PackedUse::direct &&
            form.rows == 1 && form.panels <= 2;

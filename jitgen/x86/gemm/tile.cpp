@@ -735,8 +735,6 @@ std::uint64_t key_of(const GemmForm& form) {
         form.prefetch, form.prefetch_lines, form.unroll);
 }
 
-bool operator==(const GemmForm& x, const GemmForm& y) { return key_of(x) == key_of(y); }
-
 int gemm_rows_in_registers(Isa isa, int vectors) {
     const int registers = isa == Isa::avx512 ? 32 : 16;
     // The smaller side is held, and at least one register (two for AVX2's masks at the end) rotates.
