@@ -76,7 +76,6 @@ void write_x87(std::uint16_t, std::uint16_t) {}
 }  // namespace
 
 unsigned FpEnvironment::current() noexcept { return read_control(); }
-FpControl FpEnvironment::control() noexcept { return {read_control(), read_x87_control()}; }
 
 FpEnvironment::FpEnvironment() noexcept
     : saved_{read_control(), read_x87_control()}, x87_flags_(read_x87_flags()) {

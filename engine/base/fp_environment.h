@@ -35,7 +35,6 @@ class FpEnvironment final {
     FpEnvironment& operator=(const FpEnvironment&) = delete;
     FpControl host() const noexcept { return saved_; }
     static unsigned current() noexcept;  // MXCSR
-    static FpControl control() noexcept;
 
   private:
     FpControl saved_;

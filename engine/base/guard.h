@@ -22,11 +22,14 @@ volta_status to_status(Tell tell, Body&& body) noexcept {
         return tell(e.status(), e.what());
     } catch (const HostRefusal& e) {
         return tell(VOLTA_OUT_OF_MEMORY, e.what());
+        // unreachable: the host refuses by a HostRefusal, and no call asks the C heap
     } catch (const std::bad_alloc&) {  // whose size is not known here
         return tell(VOLTA_OUT_OF_MEMORY, "the host allocator returned NULL");
+        // unreachable: a mistake of the library alone throws anything else
     } catch (const std::exception& e) {
         return tell(VOLTA_INTERNAL, e.what());
     } catch (...) {
+        // unreachable: as above
         return tell(VOLTA_INTERNAL, "an exception of unknown type; please report it");
     }
 }

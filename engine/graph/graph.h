@@ -45,7 +45,6 @@ struct BodyOp {
     Op op = Op::count_;
     std::pmr::vector<std::int32_t> inputs;
     std::pmr::vector<Attribute> attributes;  // as Node::attributes
-    double number(Attr key) const;           // the attribute, or its default from the table
 };
 bool operator==(const BodyOp& a, const BodyOp& b);
 
@@ -74,7 +73,7 @@ struct Node {
     Node(const Node& other, Allocator heap);
     Node(Node&& other, Allocator heap);
     Node(Node&&) = default;
-    Node& operator=(Node&&) = default;
+    Node& operator=(Node&&) = default;  // unreachable: graphs are only moved between equal heaps
 
     Op op = Op::constant;
     Phase phase = Phase::each;
@@ -111,7 +110,7 @@ struct GraphOutput {
     GraphOutput(GraphOutput&& other, Allocator heap)
         : name(std::move(other.name), heap), value(other.value) {}
     GraphOutput(GraphOutput&&) = default;
-    GraphOutput& operator=(GraphOutput&&) = default;
+    GraphOutput& operator=(GraphOutput&&) = default;  // unreachable: as above
 
     std::pmr::string name;
     ValueId value = -1;

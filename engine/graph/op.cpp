@@ -58,6 +58,5 @@ bool operator==(const Attribute& a, const Attribute& b) {
 
 const Attribute* Node::find(Attr key) const { return find_in(attributes, key); }
 double Node::number(Attr key) const { return attribute_number(op, attributes, key); }
-double BodyOp::number(Attr key) const { return attribute_number(op, attributes, key); }
 
 }  // namespace volta

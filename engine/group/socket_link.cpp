@@ -110,9 +110,7 @@ Transfer receive_some(const Socket& socket, void* data, std::size_t bytes, Socke
     return {static_cast<std::size_t>(came), came == 0};
 }
 
-SharedSlots::~SharedSlots() {
-    if (data_ != nullptr) ::munmap(data_, kBytes);
-}
+void SharedSlots::Unmap::operator()(unsigned char* data) const noexcept { ::munmap(data, kBytes); }
 
 // Sealed, so that nobody makes it shorter and a read of it a fault.
 Socket SharedSlots::make() noexcept {
@@ -130,7 +128,7 @@ SharedSlots SharedSlots::map(const Socket& descriptor) noexcept {
         (::fcntl(descriptor.get(), F_GET_SEALS) & F_SEAL_SHRINK) == 0)
         return slots;
     void* const address = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor.get(), 0);
-    if (address != MAP_FAILED) slots.data_ = static_cast<unsigned char*>(address);
+    if (address != MAP_FAILED) slots.data_.reset(static_cast<unsigned char*>(address));
     return slots;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <memory_resource>
 #include <utility>
 #include <vector>
@@ -50,13 +51,6 @@ class SharedSlots final {
     static constexpr std::size_t kSlotBytes = std::size_t{256} << 10;
     static constexpr std::uint32_t kSlots = 4;
 
-    SharedSlots() = default;
-    SharedSlots(SharedSlots&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
-    SharedSlots& operator=(SharedSlots&& other) noexcept {
-        std::swap(data_, other.data_);
-        return *this;
-    }
-    ~SharedSlots();
     static Socket make() noexcept;  // its descriptor; none where the system has no such memory
     static SharedSlots map(
         const Socket& descriptor) noexcept;  // none where it is no such memory, or cannot be mapped
@@ -64,12 +58,15 @@ class SharedSlots final {
     explicit operator bool() const noexcept { return data_ != nullptr; }
     // The n-th that is used on that way; the lower rank's way is 0.
     unsigned char* slot(std::uint32_t way, std::uint64_t n) const noexcept {
-        return data_ + (way * kSlots + n % kSlots) * kSlotBytes;
+        return data_.get() + (way * kSlots + n % kSlots) * kSlotBytes;
     }
 
   private:
     static constexpr std::size_t kBytes = 2 * kSlots * kSlotBytes;
-    unsigned char* data_ = nullptr;
+    struct Unmap {
+        void operator()(unsigned char* data) const noexcept;
+    };
+    std::unique_ptr<unsigned char, Unmap> data_;  // NULL: none
 };
 
 // ---- Frames -----------------------------------------------------------------------------------------

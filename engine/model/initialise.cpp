@@ -69,9 +69,8 @@ void Initialiser::fill(float* values, const Shape& shape, const Init& init, std:
             if (by_kernel) return run(uniform_, make_uniform, values, shape, init, stream);
             return fill_by_definition(
                 values, shape, [&](auto row, auto column) { return init_uniform(place, row, column, a, b); });
-        default:
-            fail(VOLTA_INTERNAL, "%d is no way to start a parameter", static_cast<int>(init.kind));
     }
+    fail(VOLTA_INTERNAL, "%d is no way to start a parameter", static_cast<int>(init.kind));
 }
 
 void Initialiser::run(jit::RowKernelPtr& kernel, jit::Program (*make)(std::pmr::memory_resource*),

@@ -32,6 +32,7 @@ class SymbolMerger final {
     void clear() { symbols_.clear(); }
     void add(std::size_t start, std::size_t bytes, std::int32_t id) {
         if (symbols_.size() >= kMostSymbols)
+            // unreachable: so many symbols take 64 GiB
             fail(VOLTA_INVALID_ARGUMENT, "a word of the text has more than %zu characters", kMostSymbols);
         const auto index = static_cast<std::int32_t>(symbols_.size());
         if (index > 0) symbols_.back().next = index;

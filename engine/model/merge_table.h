@@ -21,6 +21,7 @@ class MergeTable final {
     // All merges of the vocabulary. Throws CORRUPT_MODEL: one twice, or of or to what `index` lacks.
     void fill(const Vocabulary& vocabulary, const PieceIndex& index) {
         if (vocabulary.merges.size() > static_cast<std::size_t>(INT32_MAX))
+            // unreachable: so many merges take 16 GiB
             fail(VOLTA_CORRUPT_MODEL, "its tokenizer has %zu merges", vocabulary.merges.size());
         rows_.reserve(vocabulary.merges.size());
         for (std::size_t rank = 0; rank < vocabulary.merges.size(); ++rank) add(rank, vocabulary);

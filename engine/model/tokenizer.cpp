@@ -121,6 +121,7 @@ const KindRow& checked_row(const Vocabulary& vocabulary) {
         fail(VOLTA_CORRUPT_MODEL, "its tokenizer is of an unknown kind, %d",
              static_cast<int>(vocabulary.kind));
     if (vocabulary.pieces.size() > static_cast<std::size_t>(INT32_MAX))
+        // unreachable: so many pieces take 80 GiB
         fail(VOLTA_CORRUPT_MODEL, "its tokenizer has %zu pieces", vocabulary.pieces.size());
     if ((parts_of(vocabulary) & ~row->parts) != 0 || (vocabulary.options.flags & ~row->flags) != 0)
         fail(VOLTA_CORRUPT_MODEL, "its %s tokenizer has parts of another kind", row->name);
@@ -220,7 +221,6 @@ Tokenizer::Tokenizer(std::shared_ptr<const TokenizerModel> model) : model_(std::
 Tokenizer::Tokenizer(const Tokenizer& other, std::pmr::memory_resource* heap)
     : model_(make_model(Vocabulary(other.vocabulary(), heap))) {}
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
-Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
 const Vocabulary& Tokenizer::vocabulary() const { return model_->vocabulary; }

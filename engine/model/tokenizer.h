@@ -32,7 +32,6 @@ class Tokenizer final {
     static Tokenizer from_vocabulary(Vocabulary&& vocabulary);
     Tokenizer(const Tokenizer& other, std::pmr::memory_resource* heap);
     Tokenizer(Tokenizer&&) noexcept;
-    Tokenizer& operator=(Tokenizer&&) noexcept;
     Tokenizer(const Tokenizer&) = delete;  // a copy says on which heap
     Tokenizer& operator=(const Tokenizer&) = delete;
     ~Tokenizer();

@@ -42,7 +42,7 @@ class SteppedModel final : public TokenizerModel {
         });
     }
 
-    // Not asked for: encode_all does without.
+    // unreachable: only encode_all calls it, that of other kinds
     void encode(std::string_view text, std::size_t, IdSink& ids) const override {
         encode_all(text, false, ids);
     }

@@ -96,6 +96,7 @@ class GivenUp {
                 if (kept_.may_repeat(maker))
                     open.push_back(maker);
                 else
+                    // unreachable: what cannot be repeated is kept, or read in later phases only
                     change.freed -= std::min(change.freed, kept_.bytes_of(kept_.content(input)));
             }
         }

@@ -316,6 +316,7 @@ void require_same_options(const TrainerOptions& given, const TrainerOptions& che
     char name[kIndexedNameBytes];
     for (const NumberField& row : kNumbers) require_same_number(row.name, a.*row.field, b.*row.field);
     require_same_integer("packed_documents", given.packed, checkpoint.packed);
+    require_same_integer("shards", given.shards, checkpoint.shards);
     require_same_integer("class_weight_count", a.class_weight_count, b.class_weight_count);
     for (std::size_t i = 0; i < a.class_weight_count; ++i) {
         indexed_name(kClassWeight, i, name);
@@ -325,7 +326,8 @@ void require_same_options(const TrainerOptions& given, const TrainerOptions& che
     describe_options(given, x);
     describe_options(checkpoint, y);
     if (x.integers.size() != y.integers.size())
-        fail(VOLTA_INVALID_ARGUMENT, "the input shapes have another rank than the checkpoint's");
+        fail(VOLTA_INTERNAL, "the options have %zu integers, those of the checkpoint %zu", x.integers.size(),
+             y.integers.size());
     for (std::size_t i = 0; i < x.integers.size(); ++i)
         require_same_integer(x.integers[i].name.c_str(), x.integers[i].value, y.integers[i].value);
 }

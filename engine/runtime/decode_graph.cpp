@@ -117,8 +117,6 @@ class RowAnalysis {
         switch (node.op) {
             case Op::position_ids:  // of documents: they are the training graph's
                 return node.inputs.size() == 1 && out(node).rank == in(node, 0).rank;
-            case Op::broadcast_to:
-                return out(node).rank == in(node, 0).rank;
             case Op::transpose:
                 return node.find(Attr::permutation)->integers[0] == 0 &&
                        node.find(Attr::permutation)->integers[1] == 1;

@@ -133,11 +133,6 @@ std::uint64_t ProgramMemory::owned_bytes() const {
     return bytes + pack(kToDevice, nullptr) + pack(kToHost, nullptr);
 }
 
-std::uint64_t ProgramMemory::missing_bytes() const {
-    const std::uint64_t needed = owned_bytes(), available = program_->memory().available();
-    return needed <= available ? 0 : needed - available;
-}
-
 void ProgramMemory::require_room() const {
     const std::uint64_t needed = owned_bytes(), available = program_->memory().available();
     if (needed <= available) return;

@@ -38,9 +38,8 @@ class ProgramMemory final {
 
     // Adds this memory's share to the bill's classes and its total.
     void add_to(volta_bill& bill) const;
-    // What allocate() would allocate, and how much of it the device does not have.
+    // What allocate() would allocate.
     std::uint64_t needed_bytes() const { return owned_bytes(); }
-    std::uint64_t missing_bytes() const;
     void require_room() const;  // throws as allocate() does
     // Allocates what is owned: states zeroed, constants filled, the rest uninitialised. Throws OUT_OF_MEMORY
     // before anything is allocated if the device has less than this memory needs, naming the largest parts.

@@ -29,7 +29,7 @@ class GroupSave final {
           heap_(heap),
           owners_(heap),
           manifest_(heap),
-          outcomes_(group_.group().size(), Outcome{}, heap),
+          outcomes_(group_.group().size(), heap),
           portions_(heap) {
         portions_.reserve(ranks());
     }

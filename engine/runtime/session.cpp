@@ -25,8 +25,6 @@ void check_limits(const ProgramMemory& memory) {
 
 void check_tensor(const char* what, std::size_t index, DType dtype, const Shape& expected,
                   const TensorView& given) {
-    if (given.data == nullptr && given.shape.elements() != 0)
-        fail(VOLTA_INVALID_ARGUMENT, "%s %zu is NULL", what, index);
     if (given.dtype != dtype)
         fail(VOLTA_SHAPE_MISMATCH, "%s %zu: expected elements of %s, got %s", what, index, dtype_name(dtype),
              dtype_name(given.dtype));

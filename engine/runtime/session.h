@@ -23,7 +23,7 @@ struct TensorView {
 // Throws INVALID_ARGUMENT naming input, element and value if an i32 input holds an id outside its limits.
 void check_limits(const ProgramMemory& memory);
 
-// "input 1: expected f32 [32, 784], got f32 [33, 784]", as SHAPE_MISMATCH; INVALID_ARGUMENT for the dtype.
+// "input 1: expected f32 [32, 784], got f32 [33, 784]", as SHAPE_MISMATCH; the dtype too.
 void check_tensor(const char* what, std::size_t index, DType dtype, const Shape& expected,
                   const TensorView& given);
 

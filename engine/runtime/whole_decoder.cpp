@@ -58,7 +58,7 @@ class WholeDecoder final : public Decoder {
     }
 
     std::int64_t room() const override { return sizes_.context; }
-    void grow(std::int64_t, SequenceState* const*, std::size_t) override {}
+    void grow(std::int64_t, SequenceState* const*, std::size_t) override {}  // unreachable: never too small
 
     void run(SequenceState* const* sequences, std::size_t count) override {
         for (std::size_t i = 0; i < count; ++i) {

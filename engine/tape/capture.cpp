@@ -103,7 +103,7 @@ class Capturer {
         }
         const Tensor* const leaf = tape_.leaves()[static_cast<std::size_t>(at - trace_.sources.begin())];
         if (source.kind != SourceKind::leaf || leaf == nullptr)
-            fail(VOLTA_INVALID_STATE, "the results depend on an optimizer's state, which no model has");
+            fail(VOLTA_INTERNAL, "a result depends on an optimizer's state");
         const char* const name = given_name(leaf);
         if (source.requires_grad || std::count(running_.begin(), running_.end(), value) != 0) {
             now = graph.parameter(name != nullptr ? name : numbered("p", result_.parameters.size()).text,

@@ -39,7 +39,4 @@ Tensor* make_tensor(const ContextRef& context, const TensorView& view, Buffer&& 
 // Ends one reference; with the last one the tensor and its gradient.
 void release(Tensor* tensor) noexcept;
 
-// A tensor of zeros, or of what is in the memory.
-Tensor* make_tensor(const ContextRef& context, DType dtype, const Shape& shape, bool zeroed);
-
 }  // namespace volta

@@ -270,6 +270,8 @@ static void test_trainer_options(void** state) {
     expect(options.beta1 = 1, "beta1 is 1, it must be at least 0 and below 1, or -1 for 0");
     expect(options.optimizer = 7, "optimizer is 7, which is none of 0 .. 3");
     expect(options.loss = -1, "loss is -1, it must be in 0 .. 4");
+    expect(options.steps = UINT64_C(1) << 32, "steps is 4294967296, it must be below 2^32");
+    expect(options.micro_batches = 1000001, "micro_batches is 1000001, at most 1000000 are supported");
     expect(options.warmup_steps = 41, "warmup_steps is 41, more than the 40 steps");
     expect(options.steps = 0, "the cosine schedule needs steps, which is 0");
     expect(options.output_index = 1, "output_index is 1, the model has 1 outputs");

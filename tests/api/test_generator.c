@@ -597,6 +597,42 @@ static void test_what_is_refused(void** state) {
     volta_context_release(context);
 }
 
+/* Where there is no memory for its handle, a sequence is given back: both that the generator has can still be
+ * made. */
+static void test_a_sequence_without_a_handle_is_given_back(void** state) {
+    (void)state;
+    struct counting_heap heap = {0};
+    volta_context* context;
+    volta_model* model;
+    volta_sequence *sequence, *fork;
+    int refused[2] = {0, 0};
+    const int32_t prompt[] = {3, 1};
+    assert_ok(context_on(&heap, 1, 0, 0, &context));
+    assert_ok(small_gpt(context, 0, &model));
+    volta_generator* generator = generator_of(model, 2, 4, 0);
+    for (volta_status status = VOLTA_OUT_OF_MEMORY; status != VOLTA_OK; ++refused[0]) {
+        heap.fail_at = heap.count + (uint64_t)refused[0] + 1;
+        status = volta_sequence_create(generator, NULL, &sequence);
+        if (status != VOLTA_OK) assert_int_equal(status, VOLTA_OUT_OF_MEMORY);
+        assert_true((sequence != NULL) == (status == VOLTA_OK));
+    }
+    heap.fail_at = 0;
+    assert_ok(volta_sequence_append(sequence, prompt, 2));
+    for (volta_status status = VOLTA_OUT_OF_MEMORY; status != VOLTA_OK; ++refused[1]) {
+        heap.fail_at = heap.count + (uint64_t)refused[1] + 1;
+        status = volta_sequence_fork(sequence, NULL, &fork);
+        if (status != VOLTA_OK) assert_int_equal(status, VOLTA_OUT_OF_MEMORY);
+        assert_true((fork != NULL) == (status == VOLTA_OK));
+    }
+    assert_true(refused[0] > 1 && refused[1] > 1);
+    volta_sequence_release(fork);
+    volta_sequence_release(sequence);
+    volta_generator_release(generator);
+    volta_model_release(model);
+    volta_context_release(context);
+    assert_int_equal(heap.live_bytes, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gpt_batches),
@@ -611,6 +647,7 @@ int main(void) {
         cmocka_unit_test(test_tokens_that_meet),
         cmocka_unit_test(test_attention_and_cost_of_a_graph),
         cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_a_sequence_without_a_handle_is_given_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -820,13 +820,15 @@ void test_foreign_safetensors(void**) {
     writer.add("double", "F64", {1}, raw<double>({0.25}));
     writer.add("mask", "BOOL", {2}, raw<uint8_t>({1, 0}));
     writer.add("eight", "F8_E4M3", {1}, raw<uint8_t>({0x38}));
+    writer.add("small", "F8_E4M3", {2}, raw<uint8_t>({0x04, 0x84}));  // 4 times 2^-9
     volta_tensors* const read = world.open(folder.write("t.safetensors", writer.bytes()));
-    const char* const expected[][3] = {{"brain", "f32 1", "[1.5]"},      {"bytes", "i32 3", "[  0   1 255]"},
-                                       {"double", "f32 1", "[0.25]"},    {"eight", "f32 1", "[1.]"},
-                                       {"half", "f32 2", "[ 1.5 -1. ]"}, {"long", "i32 1", "[-5]"},
-                                       {"mask", "i32 2", "[1 0]"}};
-    assert_int_equal(volta_tensors_count(read), 7);
-    for (size_t i = 0; i < 7; ++i) {
+    const char* const expected[][3] = {
+        {"brain", "f32 1", "[1.5]"},      {"bytes", "i32 3", "[  0   1 255]"},
+        {"double", "f32 1", "[0.25]"},    {"eight", "f32 1", "[1.]"},
+        {"half", "f32 2", "[ 1.5 -1. ]"}, {"long", "i32 1", "[-5]"},
+        {"mask", "i32 2", "[1 0]"},       {"small", "f32 2", "[ 0.0078125 -0.0078125]"}};
+    assert_int_equal(volta_tensors_count(read), 8);
+    for (size_t i = 0; i < 8; ++i) {
         assert_string_equal(volta_tensors_name(read, i), expected[i][0]);
         assert_string_equal(shape_of(volta_tensors_tensor(read, i)).c_str(), expected[i][1]);
         assert_string_equal(text_of(volta_tensors_tensor(read, i)), expected[i][2]);

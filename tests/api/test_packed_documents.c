@@ -203,6 +203,68 @@ static void test_saved_and_gone_on_with(void** state) {
     volta_context_release(context);
 }
 
+/* A head on a look-up of tokens and one of their positions. `beside`: with attention to documents of its own,
+ * which reads no tokens. */
+static volta_model* look_up(volta_context* context, const int64_t* shape, int beside) {
+    const int64_t table_shape[] = {kVocabulary, 16}, places_shape[] = {kContext, 16}, qkv_shape[] = {1, 3, 6},
+                  starts_shape[] = {1, 3};
+    int32_t starts[] = {0, 0, 2};
+    const volta_attribute limit = {"limit", kContext, NULL, 0};
+    const volta_attribute own[] = {
+        {"heads", 1, NULL, 0}, {"packed", 1, NULL, 0}, {"causal", 1, NULL, 0}, {"documents", 1, NULL, 0}};
+    volta_graph* graph;
+    volta_model* model;
+    volta_tensor* where;
+    volta_value tokens, table, places, positions, x[2], attended[2], y;
+    assert_ok(volta_graph_create(context, &graph));
+    assert_ok(volta_graph_input(graph, "tokens", VOLTA_I32, shape, 2, &tokens));
+    assert_ok(volta_graph_parameter(graph, "table", table_shape, 2, NULL, &table));
+    assert_ok(volta_graph_parameter(graph, "places", places_shape, 2, NULL, &places));
+    assert_ok(volta_graph_apply(graph, "position_ids", &tokens, 1, &limit, 1, &positions, 1));
+    assert_ok(volta_graph_binary(graph, "gather", table, tokens, &x[0]));
+    assert_ok(volta_graph_binary(graph, "gather", places, positions, &x[1]));
+    assert_ok(volta_graph_binary(graph, "add", x[0], x[1], &y));
+    assert_ok(volta_graph_linear(graph, "head", y, kVocabulary, &y));
+    assert_ok(volta_graph_output(graph, "logits", y));
+    if (beside) {
+        assert_ok(volta_tensor_wrap(context, VOLTA_I32, starts_shape, 2, starts, &where));
+        assert_ok(volta_graph_parameter(graph, "qkv", qkv_shape, 3, NULL, &attended[0]));
+        assert_ok(volta_graph_constant(graph, where, &attended[1]));
+        assert_ok(volta_graph_apply(graph, "attention", attended, 2, own, 4, &y, 1));
+        assert_ok(volta_graph_output(graph, "beside", y));
+        volta_tensor_release(where);
+    }
+    assert_ok(volta_model_create(graph, 1, &model));
+    volta_graph_release(graph);
+    return model;
+}
+
+static void test_models_whose_rows_cannot_be_kept_apart(void** state) {
+    (void)state;
+    static const char kHas[] = "packed documents: node %";
+    const int64_t fixed[] = {kRows, kContext}, open[] = {-1, -1};
+    volta_context* context;
+    volta_trainer* trainer;
+    assert_ok(context_on(NULL, 1, 0, 0, &context));
+    volta_trainer_options options = small_trainer_options(fixed);
+    options.packed_documents = 1;
+    volta_model* model = look_up(context, fixed, 0);
+    assert_fails(
+        volta_trainer_create(model, &options, &trainer), VOLTA_UNSUPPORTED,
+        "packed documents cannot be kept apart in this model: its input has the fixed shape [2, 32]");
+    volta_model_release(model);
+    model = look_up(context, open, 1);
+    assert_int_equal(volta_trainer_create(model, &options, &trainer), VOLTA_UNSUPPORTED);
+    assert_memory_equal(volta_last_error(), kHas, sizeof kHas - 1);
+    assert_non_null(strstr(volta_last_error(), " (attention) has documents already"));
+    volta_model_release(model);
+    model = look_up(context, open, 0);
+    assert_ok(volta_trainer_create(model, &options, &trainer));
+    volta_trainer_release(trainer);
+    volta_model_release(model);
+    volta_context_release(context);
+}
+
 static void test_models_and_options_that_do_not_fit(void** state) {
     (void)state;
     const int64_t shape[] = {kRows, kContext};
@@ -278,6 +340,7 @@ int main(void) {
         cmocka_unit_test(test_as_documents_apart),
         cmocka_unit_test(test_micro_batches),
         cmocka_unit_test(test_saved_and_gone_on_with),
+        cmocka_unit_test(test_models_whose_rows_cannot_be_kept_apart),
         cmocka_unit_test(test_models_and_options_that_do_not_fit),
         cmocka_unit_test(test_starts_that_are_none),
     };

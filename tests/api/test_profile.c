@@ -268,10 +268,52 @@ static void test_generation(void** state) {
     volta_context_release(context);
 }
 
+/* A trace is UTF-8, whatever bytes a host's names are made of. */
+static void test_names_that_are_no_text(void** state) {
+    static const char kPath[] = "test_profile_names.json";
+    static char text[65536];
+    const int64_t shape[] = {4, 3}, column[] = {3};
+    volta_context* context = NULL;
+    volta_graph* graph;
+    volta_model* model;
+    volta_session* session;
+    volta_tensor* tensors[2];
+    volta_value x, w, y;
+    (void)state;
+    assert_ok(context_on(NULL, 1, VOLTA_ISA_AUTO, 0, &context));
+    assert_ok(volta_graph_create(context, &graph));
+    assert_ok(volta_graph_input(graph, "x", VOLTA_F32, shape, 2, &x));
+    assert_ok(volta_graph_parameter(graph, "a\xff\"\xc3\xa9", column, 1, NULL, &w));
+    assert_ok(volta_graph_binary(graph, "mul", x, w, &y));
+    assert_ok(volta_graph_output(graph, "y", y));
+    assert_ok(volta_model_create(graph, 1, &model));
+    assert_ok(volta_session_create(model, NULL, &session));
+    for (int i = 0; i < 2; ++i) assert_ok(volta_tensor_create(context, VOLTA_F32, shape, 2, &tensors[i]));
+    assert_ok(volta_profile_start(context, NULL));
+    const volta_tensor* given = tensors[0];
+    assert_ok(volta_session_run(session, &given, 1, &tensors[1], 1));
+    assert_ok(volta_profile_stop(context));
+    assert_ok(volta_profile_write_trace(context, kPath));
+    FILE* const file = fopen(kPath, "rb");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    remove(kPath);
+    assert_non_null(strstr(text, "\"node\":\"a\\ufffd\\u0022\xc3\xa9\""));
+    for (int i = 0; i < 2; ++i) volta_tensor_release(tensors[i]);
+    volta_session_release(session);
+    volta_model_release(model);
+    volta_graph_release(graph);
+    volta_context_release(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_training),   cmocka_unit_test(test_workers),
-        cmocka_unit_test(test_operators),  cmocka_unit_test(test_bits_and_allocations),
+        cmocka_unit_test(test_names_that_are_no_text),
+        cmocka_unit_test(test_training),
+        cmocka_unit_test(test_workers),
+        cmocka_unit_test(test_operators),
+        cmocka_unit_test(test_bits_and_allocations),
         cmocka_unit_test(test_generation),
     };
     return cmocka_run_group_tests_name("profile", tests, NULL, NULL);

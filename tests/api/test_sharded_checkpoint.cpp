@@ -402,6 +402,62 @@ void* counting_allocate(void* user, size_t size, size_t alignment, volta_memory_
 }
 void counting_release(void*, void* pointer, size_t, size_t, volta_memory_kind) { free(pointer); }
 
+// Memory that one rank is refused in a save, wherever: it says so, the others which it was, and the folder
+// has what it had.
+struct RefusingHost {
+    std::atomic<bool> counts{false};
+    uint64_t count = 0, refused = 0;
+};
+void* refusing_allocate(void* user, size_t size, size_t alignment, volta_memory_kind) {
+    RefusingHost& host = *static_cast<RefusingHost*>(user);
+    if (host.counts && ++host.count == host.refused) return nullptr;
+    void* memory = nullptr;
+    return posix_memalign(&memory, std::max(alignment, sizeof(void*)), size) == 0 ? memory : nullptr;
+}
+void refusing_release(void*, void* pointer, size_t, size_t, volta_memory_kind) { free(pointer); }
+
+void test_a_rank_without_memory(void**) {
+    const Folder folder;
+    const std::string parts = folder / "parts";
+    save_steps(2, 1, parts);
+    const std::string before = opened(parts).hash;
+    bool was_whole = false;
+    int refusals = 0;
+    for (uint64_t refused = 1; !was_whole; refused += refused < 8 ? 1 : 9) {
+        FakeTransport transport(2);
+        RefusingHost hosts[2];
+        hosts[1].refused = refused;
+        std::vector<Result> results(2);
+        std::vector<std::thread> threads;
+        for (uint32_t r = 0; r < 2; ++r)
+            threads.emplace_back([&, r] {
+                const volta_allocator allocator = {refusing_allocate, refusing_release, &hosts[r]};
+                const volta_group_options options = group_options(transport, r, 2);
+                Rank rank(&options, &allocator);
+                rank.make_model();
+                rank.make_trainer();
+                rank.train(2);
+                hosts[r].counts = true;
+                rank.save_sharded(parts);
+                hosts[r].counts = false;
+                results[r] = rank.result;
+                if (!rank.is_ok()) transport.end(r);
+            });
+        for (std::thread& thread : threads) thread.join();
+        was_whole = hosts[1].count < refused;
+        if (was_whole) {
+            expect_ok(results);
+            continue;
+        }
+        ++refusals;
+        assert_int_equal(results[1].status, VOLTA_OUT_OF_MEMORY);
+        expect_failure(results[0], VOLTA_IO_ERROR, {"rank 1"});
+        assert_string_equal(opened(parts).hash.c_str(), before.c_str());
+    }
+    assert_true(refusals > 8);
+    assert_true(opened(parts).hash != before);
+}
+
 void test_no_rank_has_the_whole(void**) {
     const Folder folder;
     const std::string parts = folder / "parts";
@@ -851,6 +907,7 @@ int main() {
         cmocka_unit_test(test_any_ranks_write_the_same_file),
         cmocka_unit_test(test_without_shards),
         cmocka_unit_test(test_any_ranks_go_on),
+        cmocka_unit_test(test_a_rank_without_memory),
         cmocka_unit_test(test_no_rank_has_the_whole),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_a_rank_that_cannot_write),

@@ -2,9 +2,12 @@
 // threads, budgets, the way that messages take, or the rank that a run goes on with. Ranks are threads here,
 // each with a context.
 //     test_shards [kills COUNT SEED]: the ranks that are killed at random calls alone, so many of them
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -84,6 +87,10 @@ struct Run {
     std::string from, to;  // checkpoints
     bool saves_each_step = false;
     const volta_allocator* allocator = nullptr;
+    void (*parallel_for)(void*, uint32_t, volta_part, void*) = nullptr;
+    void* parallel_user = nullptr;
+    void (*log)(void*, volta_log_level, const char*) = nullptr;
+    void* log_user = nullptr;
 };
 
 struct Result {
@@ -101,6 +108,10 @@ class Rank {
         options.thread_count = run.threads;
         options.allocator = run.allocator;
         options.host_budget = run.host_budget;
+        options.parallel_for = run.parallel_for;
+        options.parallel_user = run.parallel_user;
+        options.log = run.log;
+        options.log_user = run.log_user;
         check(volta_context_create(&options, &context_));
         if (group != nullptr) check(volta_group_create(context_, group, &group_));
     }
@@ -488,6 +499,212 @@ void test_rows_of_a_rank(void**) {
     assert_int_equal(count[1], 4);
 }
 
+// A gradient is with the rank that updates its parameter; the others say which that is.
+void test_gradients_are_with_their_owners(void**) {
+    FakeTransport transport(2);
+    std::vector<std::thread> threads;
+    std::vector<volta_status> found(2);
+    std::vector<std::string> texts(2);
+    for (uint32_t r = 0; r < 2; ++r)
+        threads.emplace_back([&, r] {
+            const volta_group_options options = group_options(transport, r, 2);
+            Rank rank(kSubjects[0], {}, &options);
+            rank.make_trainer();
+            rank.make_step(0);
+            const float* data = nullptr;
+            std::size_t elements = 0;
+            found[r] = volta_trainer_gradient(rank.trainer(), "token_embedding", &data, &elements);
+            texts[r] = volta_last_error();
+            if (!rank.is_ok()) transport.end(r);
+        });
+    for (std::thread& thread : threads) thread.join();
+    const uint32_t owner = found[0] == VOLTA_OK ? 0 : 1;
+    assert_int_equal(found[owner], VOLTA_OK);
+    assert_int_equal(found[1 - owner], VOLTA_INVALID_STATE);
+    const std::string sentence =
+        "the gradient of token_embedding is on rank " + std::to_string(owner) + ", which updates it";
+    assert_string_equal(texts[1 - owner].c_str(), sentence.c_str());
+}
+
+// y = w x + b on points of which one of the second shard has a finite loss and a gradient whose square is
+// none.
+void test_a_gradient_that_is_not_finite_is_named(void**) {
+    volta_context* context = nullptr;
+    volta_graph* graph = nullptr;
+    volta_model* model = nullptr;
+    volta_trainer* trainer = nullptr;
+    volta_tensor *points = nullptr, *targets = nullptr;
+    const int64_t shape[] = {2, 1}, whole[] = {4, 1};
+    float x[4] = {1, 2, 3e18f, 4}, y[4] = {2, 3, 5, 7};
+    volta_value in, out;
+    volta_trainer_options options = VOLTA_TRAINER_OPTIONS_INIT;
+    options.loss = VOLTA_LOSS_MSE;
+    options.shards = options.micro_batches = 2;
+    assert_int_equal(volta_context_create(nullptr, &context), VOLTA_OK);
+    assert_int_equal(volta_graph_create(context, &graph), VOLTA_OK);
+    assert_int_equal(volta_graph_input(graph, "x", VOLTA_F32, shape, 2, &in), VOLTA_OK);
+    assert_int_equal(volta_graph_linear(graph, "line", in, 1, &out), VOLTA_OK);
+    assert_int_equal(volta_graph_output(graph, "y", out), VOLTA_OK);
+    assert_int_equal(volta_model_create(graph, 1, &model), VOLTA_OK);
+    assert_int_equal(volta_trainer_create(model, &options, &trainer), VOLTA_OK);
+    assert_int_equal(volta_tensor_wrap(context, VOLTA_F32, whole, 2, x, &points), VOLTA_OK);
+    assert_int_equal(volta_tensor_wrap(context, VOLTA_F32, whole, 2, y, &targets), VOLTA_OK);
+    const volta_tensor* const inputs[] = {points};
+    assert_int_equal(volta_trainer_step(trainer, inputs, 1, targets, nullptr), VOLTA_NOT_FINITE);
+    assert_string_equal(volta_last_error(),
+                        "step 1: the gradient of line.weight has a sum of squares that is not finite");
+    x[2] = 3;
+    assert_int_equal(volta_trainer_step(trainer, inputs, 1, targets, nullptr), VOLTA_OK);
+    volta_tensor_release(points);
+    volta_tensor_release(targets);
+    volta_trainer_release(trainer);
+    volta_model_release(model);
+    volta_graph_release(graph);
+    volta_context_release(context);
+}
+
+// Asked to end between two shards, a step has not been made, and is made by the next call.
+void test_stop_between_shards(void**) {
+    Run run;
+    run.steps = 1;
+    const Result expected = train_alone(kSubjects[0], run);
+    Rank rank(kSubjects[0], run, nullptr);
+    rank.make_trainer();
+    volta_stop_options stop = VOLTA_STOP_OPTIONS_INIT;
+    int32_t asked = 0;
+    stop.user = &asked;
+    stop.should_stop = [](void* times) -> int32_t { return ++*static_cast<int32_t*>(times) == 3; };
+    assert_int_equal(volta_context_set_stop(rank.context(), &stop), VOLTA_OK);
+    rank.make_step(0);
+    assert_int_equal(rank.result().status, VOLTA_CANCELLED);
+    assert_non_null(std::strstr(rank.result().text.c_str(), "stopped before micro-batch "));
+    assert_int_equal(volta_trainer_current_step(rank.trainer()), 0);
+    rank.result() = {};
+    rank.make_step(0);
+    assert_true(rank.is_ok());
+    char hash[33] = "";
+    assert_int_equal(volta_trainer_hash(rank.trainer(), hash), VOLTA_OK);
+    assert_string_equal(hash, expected.hash.c_str());
+}
+
+// A rank whose host does not compute: it says so, the others wait for it no longer than it lives.
+struct LazyHost {
+    int calls = 0, from = 0;  // from: the first call that computes nothing; 0: all compute
+};
+void lazy_parallel_for(void* user, uint32_t count, volta_part part, void* part_user) {
+    LazyHost& host = *static_cast<LazyHost*>(user);
+    if (++host.calls >= host.from && host.from > 0) return;
+    for (uint32_t i = 0; i < count; ++i) part(part_user, i);
+}
+
+void test_a_rank_that_cannot_compute(void**) {
+    FakeTransport transport(2);
+    LazyHost hosts[2];
+    std::vector<Result> results(2);
+    std::vector<std::thread> threads;
+    for (uint32_t r = 0; r < 2; ++r)
+        threads.emplace_back([&, r] {
+            const volta_group_options options = group_options(transport, r, 2);
+            Run run;
+            run.threads = 2;
+            run.parallel_for = lazy_parallel_for;
+            run.parallel_user = &hosts[r];
+            Rank rank(kSubjects[2], run, &options);
+            rank.make_trainer();
+            rank.make_step(0);
+            if (r == 1) hosts[r].from = hosts[r].calls + 1;
+            rank.make_step(1);
+            results[r] = rank.result();
+            if (!rank.is_ok()) transport.end(r);
+        });
+    for (std::thread& thread : threads) thread.join();
+    assert_true(hosts[1].from > 1);
+    assert_int_not_equal(results[1].status, VOLTA_OK);
+    assert_non_null(std::strstr(results[1].text.c_str(), "the host's parallel_for returned without "));
+    assert_int_equal(results[0].status, VOLTA_IO_ERROR);
+    assert_non_null(std::strstr(results[0].text.c_str(), "rank 1 has ended"));
+}
+
+// Where what ranks send goes beside the backward pass, a profile has it on a lane of its own.
+void test_a_profile_has_what_is_sent(void**) {
+    const volta::test::Place place("tcp");
+    std::vector<Result> results(2);
+    std::vector<std::thread> threads;
+    std::vector<int> sent(2), lane(2);
+    for (uint32_t r = 0; r < 2; ++r)
+        threads.emplace_back([&, r] {
+            const volta_group_options options = volta::test::options_of(place, r, 2, 60);
+            Rank rank(kSubjects[2], {}, &options);
+            rank.make_trainer();
+            rank.make_step(0);
+            rank.check(volta_profile_start(rank.context(), nullptr));
+            rank.make_step(1);
+            rank.check(volta_profile_stop(rank.context()));
+            volta_profile_info info = {};
+            info.struct_size = sizeof info;
+            rank.check(volta_profile_get_info(rank.context(), &info));
+            for (size_t i = 0; i < info.event_count; ++i) {
+                volta_profile_event event = {};
+                event.struct_size = sizeof event;
+                rank.check(volta_profile_get_event(rank.context(), i, &event));
+                if (event.name == nullptr || std::strcmp(event.name, "send") != 0) continue;
+                ++sent[r];
+                lane[r] = static_cast<int>(event.thread);
+                if (event.begin_ns > event.end_ns || event.end_ns > info.duration_ns) lane[r] = -1;
+            }
+            results[r] = rank.result();
+        });
+    for (std::thread& thread : threads) thread.join();
+    for (uint32_t r = 0; r < 2; ++r) {
+        assert_string_equal(results[r].text.c_str(), "");
+        assert_int_equal(sent[r], 1);
+        assert_int_equal(lane[r], 1);  // behind the only thread
+    }
+}
+
+// Memory that cannot be shared is said, and what ranks would read of each other is sent.
+void test_ranks_that_cannot_share(void**) {
+    Run run;
+    run.steps = 1;
+    const Result expected = train_alone(kSubjects[0], run);
+    signal(SIGXFSZ, SIG_IGN);
+    rlimit unlimited;
+    getrlimit(RLIMIT_FSIZE, &unlimited);
+    const volta::test::Place place("local");
+    std::vector<Result> results(2);
+    std::vector<std::string> logs(2);
+    std::vector<std::thread> threads;
+    std::atomic<int> ready{0};
+    for (uint32_t r = 0; r < 2; ++r)
+        threads.emplace_back([&, r] {
+            const volta_group_options options = volta::test::options_of(place, r, 2, 60);
+            Run own = run;
+            own.log = [](void* log, volta_log_level level, const char* line) {
+                if (level == VOLTA_LOG_WARNING) static_cast<std::string*>(log)->append(line);
+            };
+            own.log_user = &logs[r];
+            Rank rank(kSubjects[0], own, &options);
+            rank.make_model();
+            ++ready;
+            while (ready < 2) std::this_thread::yield();
+            if (r == 0) {  // of a file's size: that of the memory they would share is one
+                const rlimit small = {4096, unlimited.rlim_max};
+                setrlimit(RLIMIT_FSIZE, &small);
+            }
+            ++ready;
+            while (ready < 4) std::this_thread::yield();
+            results[r] = rank.train();
+        });
+    for (std::thread& thread : threads) thread.join();
+    setrlimit(RLIMIT_FSIZE, &unlimited);
+    for (uint32_t r = 0; r < 2; ++r) {
+        expect_same(results[r], expected, "ranks that cannot share");
+        assert_non_null(std::strstr(logs[r].c_str(), "the ranks cannot share "));
+        assert_non_null(
+            std::strstr(logs[r].c_str(), " bytes of memory each: what they would read of each other"));
+    }
+}
+
 struct CountingHeap {
     uint64_t count = 0;
     size_t tensor_bytes = 0;
@@ -783,6 +1000,12 @@ int main(int count, char** arguments) {
         cmocka_unit_test(test_the_tree),
         cmocka_unit_test(test_dropout_is_of_the_row),
         cmocka_unit_test(test_rows_of_a_rank),
+        cmocka_unit_test(test_gradients_are_with_their_owners),
+        cmocka_unit_test(test_a_gradient_that_is_not_finite_is_named),
+        cmocka_unit_test(test_stop_between_shards),
+        cmocka_unit_test(test_a_rank_that_cannot_compute),
+        cmocka_unit_test(test_a_profile_has_what_is_sent),
+        cmocka_unit_test(test_ranks_that_cannot_share),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_memory_over_sockets),
         cmocka_unit_test(test_ranks_that_differ),

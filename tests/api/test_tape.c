@@ -231,6 +231,16 @@ static void results_live_as_long_as_they_say(void** state) {
         for (int i = 0; i < kOut; ++i) assert_true(sum[i] == first[i] + first[i]);
         assert_ok(volta_tape_reset(tape));
 
+        /* Zeroed before anybody has read it, too. */
+        for (int p = 0; p < kParameters; ++p) assert_ok(volta_tensor_zero_grad(world.parameters[p]));
+        result = loss_of(&world, tape);
+        assert_ok(volta_tape_backward(tape, result));
+        for (int p = 0; p < kParameters; ++p) assert_ok(volta_tensor_zero_grad(world.parameters[p]));
+        assert_null(volta_tensor_grad(weight));
+        assert_ok(volta_tape_backward(tape, result));
+        assert_memory_equal(volta_tensor_data(volta_tensor_grad(weight)), first, sizeof first);
+        assert_ok(volta_tape_reset(tape));
+
         /* Nothing goes back through what is detached, or made while gradients are off. */
         result = volta_op(tape, "mean", volta_tape_detach(tape, logits(&world, tape)));
         assert_fails(volta_tape_backward(tape, result), VOLTA_INVALID_STATE,
@@ -341,6 +351,126 @@ static void an_update_needs_finite_gradients(void** state) {
     close_world(&world);
 }
 
+static volta_tensor* number_of(volta_context* context, float value) {
+    volta_tensor* tensor;
+    const int64_t shape[] = {1};
+    assert_ok(volta_tensor_create(context, VOLTA_F32, shape, 1, &tensor));
+    assert_ok(volta_tensor_fill(tensor, value));
+    return tensor;
+}
+
+/* loss = a x + b x + c, of which a and b are trained: their gradients are x, and each alone may be finite
+ * where their norm or the loss is not. */
+static void an_update_needs_a_finite_norm_and_loss(void** state) {
+    (void)state;
+    static const struct {
+        float x, c;
+        const char* sentence;
+    } rows[] = {
+        {1.4e19f, 0, "step 1: the gradient norm of all tensors together is not finite; nothing was updated"},
+        {1, INFINITY, "step 1: the loss is not finite; nothing was updated"},
+    };
+    for (size_t row = 0; row < sizeof rows / sizeof rows[0]; ++row) {
+        struct world world;
+        open_world(&world, 1, VOLTA_ISA_AUTO);
+        volta_tape* tape = tape_of(&world, VOLTA_TAPE_LAZY, 0);
+        volta_tensor *trained[] = {number_of(world.context, 1e-3f), number_of(world.context, 2e-3f)},
+                     *x = number_of(world.context, rows[row].x), *c = number_of(world.context, rows[row].c);
+        volta_optimizer_options options = VOLTA_OPTIMIZER_OPTIONS_INIT;
+        volta_tape_optimizer* optimizer;
+        options.learning_rate = 0.1;
+        for (int i = 0; i < 2; ++i) assert_ok(volta_tensor_set_requires_grad(trained[i], 1));
+        assert_ok(volta_tape_optimizer_create(tape, &options, trained, 2, &optimizer));
+        volta_tensor* sum =
+            volta_op(tape, "add", volta_op(tape, "mul", trained[0], x), volta_op(tape, "mul", trained[1], x));
+        assert_ok(volta_tape_backward(tape, volta_op(tape, "sum", volta_op(tape, "add", sum, c))));
+        assert_fails(volta_tape_step(tape, optimizer, NULL), VOLTA_NOT_FINITE, rows[row].sentence);
+        assert_ok(volta_tape_reset(tape));
+        assert_true(*(const float*)volta_tensor_data(trained[0]) == 1e-3f);
+        assert_true(*(const float*)volta_tensor_data(trained[1]) == 2e-3f);
+        volta_tape_optimizer_release(optimizer);
+        volta_tape_release(tape);
+        for (int i = 0; i < 2; ++i) volta_tensor_release(trained[i]);
+        volta_tensor_release(x);
+        volta_tensor_release(c);
+        close_world(&world);
+    }
+}
+
+/* What is kept and cannot be computed has no elements; the record ends all the same, and so does the tape. */
+static void a_record_ends_whatever_it_kept(void** state) {
+    (void)state;
+    struct world world;
+    volta_tensor* kept[2];
+    double value;
+    open_world(&world, 1, VOLTA_ISA_AUTO);
+    fill(&world, 0);
+    volta_tape* tape = tape_of(&world, VOLTA_TAPE_LAZY, VOLTA_TAPE_ONE_SEGMENT);
+    for (int end = 0; end < 2; ++end) {
+        assert_ok(volta_tensor_item(volta_op(tape, "mean", world.x), &value));
+        kept[end] = volta_op(tape, "neg", world.x);
+        assert_ok(volta_tensor_keep(kept[end]));
+        if (end == 1) break;
+        assert_fails(volta_tape_reset(tape), VOLTA_INVALID_STATE,
+                     "the record is to be one segment, and kept result would be a second flush (VG004)");
+        assert_ok(volta_tape_status(tape));
+    }
+    volta_tape_release(tape);
+    for (int end = 0; end < 2; ++end) {
+        assert_null(volta_tensor_data(kept[end]));
+        assert_int_equal(volta_last_status(), VOLTA_INVALID_STATE);
+        volta_tensor_release(kept[end]);
+    }
+    close_world(&world);
+}
+
+/* A call that fails while nothing gets a gradient does not leave it so. */
+static void a_failed_detach_leaves_gradients_on(void** state) {
+    (void)state;
+    struct world world;
+    open_world(&world, 1, VOLTA_ISA_AUTO);
+    fill(&world, 0);
+    volta_tape* tape = tape_of(&world, VOLTA_TAPE_LAZY, 0);
+    volta_tensor* result = loss_of(&world, tape);
+    assert_ok(volta_tape_reset(tape));
+    assert_null(volta_tensor_data(volta_tape_detach(tape, result)));
+    assert_int_equal(volta_tape_status(tape), VOLTA_INVALID_STATE);
+    assert_non_null(strstr(volta_last_error(), "reshape: input 0 is a result of a record that has ended"));
+    assert_ok(volta_tape_reset(tape));
+    assert_ok(volta_tape_backward(tape, loss_of(&world, tape)));
+    assert_non_null(volta_tensor_grad(world.parameters[0]));
+    volta_tape_release(tape);
+    close_world(&world);
+}
+
+/* A model does not draw: what is captured of a dropout is what goes in. */
+static void a_captured_dropout_drops_nothing(void** state) {
+    (void)state;
+    const volta_attribute half = {"probability", 0.5, NULL, 0};
+    const int64_t shape[] = {kBatch, kIn};
+    float out[kBatch * kIn];
+    struct world world;
+    volta_model* model;
+    volta_session* session;
+    volta_tensor* result;
+    open_world(&world, 1, VOLTA_ISA_AUTO);
+    fill(&world, 0);
+    volta_tape* tape = tape_of(&world, VOLTA_TAPE_LAZY, 0);
+    volta_tensor* y = volta_tape_call(tape, "dropout", &world.x, 1, &half, 1, __FILE__, __LINE__);
+    assert_ok(volta_tape_capture(tape, &y, 1, NULL, &model));
+    assert_int_equal(volta_model_input_count(model), 1);
+    assert_ok(volta_session_create(model, NULL, &session));
+    assert_ok(volta_tensor_wrap(world.context, VOLTA_F32, shape, 2, out, &result));
+    const volta_tensor* given = world.x;
+    assert_ok(volta_session_run(session, &given, 1, &result, 1));
+    assert_memory_equal(out, volta_tensor_data(world.x), sizeof out);
+    volta_tensor_release(result);
+    volta_session_release(session);
+    volta_model_release(model);
+    volta_tape_release(tape);
+    close_world(&world);
+}
+
 /* The report names each piece, its reason and the first difference to what came before. */
 static void the_report_says_why(void** state) {
     (void)state;
@@ -362,6 +492,24 @@ static void the_report_says_why(void** state) {
     assert_non_null(strstr(text, "VG002 result read, 2 times"));
     assert_ok(volta_tape_report(tape, 1, &text));
     assert_non_null(strstr(text, "\"segments\":2,\"plans_known\":0,\"plans_made\":2"));
+    assert_ok(volta_tape_reset(tape));
+    const int64_t row[] = {1, kBatch}, column[] = {kBatch, 1};
+    const volta_attribute upright = {"shape", 0, column, 2};
+    volta_tensor* x_row;
+    assert_ok(volta_tensor_wrap(world.context, VOLTA_F32, row, 2, volta_tensor_data(world.x), &x_row));
+    volta_tensor* integers;
+    assert_ok(
+        volta_tensor_wrap(world.context, VOLTA_I32, row, 2, volta_tensor_data(world.targets), &integers));
+    for (int i = 0; i < 2; ++i) {
+        volta_tensor** const input = i == 0 ? &x_row : &integers;
+        assert_non_null(
+            volta_tensor_data(volta_tape_call(tape, "reshape", input, 1, &upright, 1, __FILE__, __LINE__)));
+        assert_ok(volta_tape_reset(tape));
+    }
+    assert_ok(volta_tape_report(tape, 0, &text));
+    assert_non_null(strstr(text, "call 1: elements of input 0 of reshape were f32, now i32"));
+    volta_tensor_release(x_row);
+    volta_tensor_release(integers);
     volta_tape_release(tape);
     volta_tensor_release(x);
     close_world(&world);
@@ -723,14 +871,79 @@ static void memory_may_be_refused_anywhere(void** state) {
     assert_true(failures > 100);
 }
 
+static volta_status gives_its_input(void* user, volta_tape* tape, volta_tensor* const* inputs,
+                                    size_t input_count, volta_tensor** outputs, size_t output_count) {
+    (void)user, (void)input_count, (void)output_count;
+    outputs[0] = volta_op(tape, "neg", inputs[0]);
+    return volta_tape_status(tape);
+}
+
+static void a_function_is_compiled_whole_or_not(void** state) {
+    (void)state;
+    struct counting_heap heap = {0};
+    volta_context* context;
+    volta_compiled* compiled;
+    uint64_t refused = 0;
+    assert_ok(context_on(&heap, 1, 0, 0, &context));
+    const size_t held = heap.live_bytes;
+    for (volta_status status = VOLTA_OUT_OF_MEMORY; status != VOLTA_OK; ++refused) {
+        heap.fail_at = heap.count + refused + 1;
+        status = volta_compile(context, gives_its_input, NULL, NULL, &compiled);
+        if (status == VOLTA_OK) break;
+        assert_int_equal(status, VOLTA_OUT_OF_MEMORY);
+        assert_null(compiled);
+        assert_int_equal(heap.live_bytes, held);
+    }
+    assert_true(refused > 1);
+    volta_compiled_release(compiled);
+    volta_context_release(context);
+    assert_int_equal(heap.live_bytes, 0);
+}
+
+/* More inputs than a call has room for on its stack. */
+static void an_operator_may_have_many_inputs(void** state) {
+    (void)state;
+    enum { kCount = 100 };
+    volta_context* context;
+    volta_tape* tape;
+    volta_tensor* parts[kCount];
+    const int64_t shape[] = {2};
+    assert_ok(volta_context_create(NULL, &context));
+    assert_ok(volta_tape_create(context, NULL, &tape));
+    for (int i = 0; i < kCount; ++i) {
+        assert_ok(volta_tensor_create(context, VOLTA_F32, shape, 1, &parts[i]));
+        float* data = volta_tensor_data(parts[i]);
+        data[0] = (float)i;
+        data[1] = (float)-i;
+    }
+    volta_tensor* all = volta_tape_call(tape, "concat", parts, kCount, NULL, 0, NULL, 0);
+    const float* joined = volta_tensor_data(all);
+    assert_ok(volta_tape_status(tape));
+    for (int i = 0; i < kCount; ++i) assert_true(joined[2 * i] == (float)i && joined[2 * i + 1] == (float)-i);
+    for (int i = 0; i < kCount; ++i) volta_tensor_release(parts[i]);
+    volta_tape_release(tape);
+    volta_context_release(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trains_to_the_trainers_bits), cmocka_unit_test(results_live_as_long_as_they_say),
-        cmocka_unit_test(failures_are_kept),           cmocka_unit_test(an_update_needs_finite_gradients),
-        cmocka_unit_test(the_report_says_why),         cmocka_unit_test(dropout_draws),
-        cmocka_unit_test(functions_compile),           cmocka_unit_test(memory_may_be_refused_anywhere),
-        cmocka_unit_test(a_long_record_is_cut),        cmocka_unit_test(a_known_record_allocates_nothing),
+        cmocka_unit_test(trains_to_the_trainers_bits),
+        cmocka_unit_test(results_live_as_long_as_they_say),
+        cmocka_unit_test(failures_are_kept),
+        cmocka_unit_test(an_update_needs_finite_gradients),
+        cmocka_unit_test(an_update_needs_a_finite_norm_and_loss),
+        cmocka_unit_test(a_record_ends_whatever_it_kept),
+        cmocka_unit_test(a_failed_detach_leaves_gradients_on),
+        cmocka_unit_test(a_captured_dropout_drops_nothing),
+        cmocka_unit_test(the_report_says_why),
+        cmocka_unit_test(dropout_draws),
+        cmocka_unit_test(functions_compile),
+        cmocka_unit_test(memory_may_be_refused_anywhere),
+        cmocka_unit_test(a_long_record_is_cut),
+        cmocka_unit_test(a_known_record_allocates_nothing),
         cmocka_unit_test(what_a_tape_refuses),
+        cmocka_unit_test(a_function_is_compiled_whole_or_not),
+        cmocka_unit_test(an_operator_may_have_many_inputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -248,6 +248,93 @@ static void the_plan_used_the_longest_ago_goes(void** state) {
     close_world(&world);
 }
 
+/* -x of so many floats, read; the record ends. */
+static void negate(struct world* world, int64_t elements) {
+    volta_tensor* x = tensor_of(world->context, VOLTA_F32, elements, 0);
+    assert_ok(volta_tensor_fill(x, 2));
+    const float* y = volta_tensor_data(volta_op(world->tape, "neg", x));
+    assert_true(y[0] == -2 && y[elements - 1] == -2);
+    assert_ok(volta_tape_reset(world->tape));
+    volta_tensor_release(x);
+}
+
+/* Results above 1 MiB: of those that are free the smallest goes that fits, and none of which half is wasted.
+ */
+static void large_results_are_used_again(void** state) {
+    (void)state;
+    enum { kMiB = (1 << 20) / sizeof(float) };
+    struct world world;
+    volta_tape_info info = VOLTA_TAPE_INFO_INIT;
+    open_world(&world, 0);
+    volta_tensor *large = tensor_of(world.context, VOLTA_F32, 5 * kMiB / 2, 0),
+                 *small = tensor_of(world.context, VOLTA_F32, 3 * kMiB / 2, 0);
+    assert_ok(volta_tensor_fill(large, 1));
+    assert_ok(volta_tensor_fill(small, 2));
+    uint64_t held_then = 0;
+    for (int record = 0; record < 4; ++record) {
+        volta_tensor* const inputs[] = {record % 2 == 0 ? large : small, record % 2 == 0 ? small : large};
+        for (int i = 0; i < 2; ++i) {
+            const float* y = volta_tensor_data(volta_op(world.tape, "neg", inputs[i]));
+            assert_true(y[3 * kMiB / 2 - 1] == (inputs[i] == large ? -1 : -2));
+        }
+        assert_ok(volta_tape_reset(world.tape));
+        assert_ok(volta_tape_get_info(world.tape, &info));
+        if (record == 0) held_then = info.held_bytes;
+        assert_int_equal(info.held_bytes, held_then);
+    }
+    assert_true(held_then >= (size_t)4 * kMiB * sizeof(float));
+    volta_tensor_release(large);
+    volta_tensor_release(small);
+    close_world(&world);
+}
+
+/* What is too small or too large for the next shapes goes back to the host, once it is more than was ever
+ * used at one time. */
+static void results_of_other_shapes_do_not_pile_up(void** state) {
+    (void)state;
+    enum { kMiB = (1 << 20) / sizeof(float) };
+    struct world world;
+    volta_tape_info info = VOLTA_TAPE_INFO_INIT;
+    uint64_t most = 0;
+    open_world(&world, 0);
+    for (int64_t mib = 2; mib <= 32; mib *= 2) negate(&world, mib * kMiB + 1);
+    for (int64_t mib = 3; mib <= 24; mib *= 2) {
+        negate(&world, mib * kMiB + 1);
+        assert_ok(volta_tape_get_info(world.tape, &info));
+        if (info.held_bytes > most) most = info.held_bytes;
+    }
+    assert_true(most <= (uint64_t)2 * 33 << 20);
+    close_world(&world);
+}
+
+/* Where even the list of what is free cannot grow, a result's memory goes back to the host. */
+static void a_result_that_cannot_be_noted_is_freed(void** state) {
+    (void)state;
+    const int64_t shape[] = {1000};
+    struct counting_heap heap = {0};
+    volta_context* context;
+    volta_tape* tape;
+    volta_tensor* x;
+    volta_tape_options options = VOLTA_TAPE_OPTIONS_INIT;
+    options.mode = VOLTA_TAPE_LAZY;
+    assert_ok(context_on(&heap, 1, 0, 0, &context));
+    assert_ok(volta_tape_create(context, &options, &tape));
+    assert_ok(volta_tensor_create(context, VOLTA_F32, shape, 1, &x));
+    assert_ok(volta_tensor_fill(x, 1));
+    assert_non_null(volta_tensor_data(volta_op(tape, "neg", x)));
+    const size_t before = heap.tensor_bytes;
+    heap.fail_at = heap.count + 1;
+    assert_ok(volta_tape_reset(tape));
+    assert_int_equal(heap.count, heap.fail_at);
+    assert_int_equal(before - heap.tensor_bytes, 4096);
+    const float* y = volta_tensor_data(volta_op(tape, "neg", x));
+    assert_true(y != NULL && y[999] == -1);
+    volta_tape_release(tape);
+    volta_tensor_release(x);
+    volta_context_release(context);
+    assert_int_equal(heap.live_bytes, 0);
+}
+
 /* What a session has too stays for it when the tape lets go. */
 static void a_sessions_plan_stays(void** state) {
     (void)state;
@@ -280,8 +367,13 @@ static void a_sessions_plan_stays(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_leave_nothing_behind),   cmocka_unit_test(shapes_come_and_go),
-        cmocka_unit_test(one_plan_at_a_time_is_enough), cmocka_unit_test(the_plan_used_the_longest_ago_goes),
+        cmocka_unit_test(steps_leave_nothing_behind),
+        cmocka_unit_test(shapes_come_and_go),
+        cmocka_unit_test(one_plan_at_a_time_is_enough),
+        cmocka_unit_test(the_plan_used_the_longest_ago_goes),
+        cmocka_unit_test(large_results_are_used_again),
+        cmocka_unit_test(results_of_other_shapes_do_not_pile_up),
+        cmocka_unit_test(a_result_that_cannot_be_noted_is_freed),
         cmocka_unit_test(a_sessions_plan_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -116,6 +116,57 @@ void test_failures_in_a_step(void**) {
     }
 }
 
+// With updates in the backward pass a step that clips has two passes, of which the second one changes
+// parameters; in shards all is computed before. A launch that fails in the first step: the first one, or the
+// last.
+void test_failures_in_passes_and_shards(void**) {
+    const struct {
+        std::int32_t in_backward;
+        std::uint32_t shards;
+        bool last, changing;
+    } rows[] = {{1, 1, false, false}, {1, 1, true, true}, {0, 2, false, false}};
+    for (const auto& row : rows) {
+        std::string whole;
+        int calls = 0;
+        const auto step = [&](volta_status expected) {
+            OwnedContext context;
+            OwnedModel model;
+            OwnedTrainer trainer;
+            const std::int64_t shape[] = {kBatch, kContext};
+            volta_trainer_options options = {};
+            options.struct_size = sizeof options;
+            options.input_shapes = shape;
+            options.input_extent_count = 2;
+            options.clip_norm = 1e-3;
+            options.learning_rate = 1e-2;
+            options.update_in_backward = row.in_backward;
+            options.shards = options.micro_batches = row.shards;
+            assert_true(ok(make_context(context)) && ok(make_model(context, model)) &&
+                        ok(volta_trainer_create(model.object, &options, &trainer.object)) &&
+                        ok(give_tokens(trainer)));
+            const int before = fake_calls("cuLaunchKernel");
+            assert_int_equal(volta_trainer_step_tokens(trainer.object, nullptr), expected);
+            calls = row.last ? fake_calls("cuLaunchKernel") : before + 1;
+            const std::string text = volta_last_error();
+            if (expected == VOLTA_OK) return void(whole = hash_of(trainer));
+            assert_non_null(strstr(text.c_str(), "cuLaunchKernel"));
+            assert_true((strstr(text.c_str(), "go on from a checkpoint") != nullptr) == row.changing);
+            if (row.changing) {
+                assert_int_equal(volta_trainer_step_tokens(trainer.object, nullptr), VOLTA_DEVICE_ERROR);
+                assert_string_equal(volta_last_error(), text.c_str());
+            } else {
+                assert_true(ok(volta_trainer_step_tokens(trainer.object, nullptr)));
+                assert_string_equal(hash_of(trainer).c_str(), whole.c_str());
+            }
+        };
+        step(VOLTA_OK);
+        assert_true(!whole.empty());
+        const Setting fault("VOLTA_FAKE_CUDA_FAIL", "cuLaunchKernel:" + std::to_string(calls) + ":1");
+        step(VOLTA_DEVICE_ERROR);
+    }
+    assert_true(nothing_is_left());
+}
+
 // y = w x + b on four points, one of which may be bad.
 struct Line {
     OwnedContext context;
@@ -183,6 +234,7 @@ void test_not_finite(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_failures_in_a_step),
+        cmocka_unit_test(test_failures_in_passes_and_shards),
         cmocka_unit_test(test_not_finite),
     };
     return cmocka_run_group_tests(tests, make_kernels, remove_kernels);

@@ -189,6 +189,51 @@ void check_bill(const volta_bill& bill, const Held& before, const Held& after) {
     assert_int_equal(bill.staging, device - on_device + pinned + after.tensors - before.tensors);
 }
 
+// An input above 1 MiB goes from where the host has it to where the device wants it.
+void test_a_large_input(void**) {
+    constexpr std::int64_t kMany = (1 << 18) + 5;
+    {
+        OwnedContext context;
+        OwnedModel model;
+        Owned<volta_graph, volta_graph_release> graph;
+        Owned<volta_session, volta_session_release> session;
+        Owned<volta_tensor, volta_tensor_release> in, out;
+        volta_value x, y;
+        const std::int64_t many[] = {kMany};
+        assert_true(ok(make_context(context)) && ok(volta_graph_create(context.object, &graph.object)) &&
+                    ok(volta_graph_input(graph.object, "x", VOLTA_F32, many, 1, &x)) &&
+                    ok(volta_graph_unary(graph.object, "neg", x, &y)) &&
+                    ok(volta_graph_output(graph.object, "y", y)) &&
+                    ok(volta_model_create(graph.object, 1, &model.object)) &&
+                    ok(volta_tensor_create(context.object, VOLTA_F32, many, 1, &in.object)) &&
+                    ok(volta_tensor_create(context.object, VOLTA_F32, many, 1, &out.object)));
+        const Held before(context);
+        assert_true(ok(volta_session_create(model.object, nullptr, &session.object)));
+        volta_bill bill = {};
+        bill.struct_size = sizeof bill;
+        assert_true(ok(volta_session_get_bill(session.object, &bill)));
+        check_bill(bill, before, Held(context));
+        assert_true(bill.staging >= 2 * kMany * sizeof(float));
+        auto* const given = static_cast<float*>(volta_tensor_data(in.object));
+        const volta_tensor* const inputs[] = {in.object};
+        volta_tensor* const outputs[] = {out.object};
+        const auto run = [&] {
+            for (std::int64_t i = 0; i < kMany; ++i) given[i] = static_cast<float>(i % 1000);
+            assert_true(ok(volta_session_run(session.object, inputs, 1, outputs, 1)));
+        };
+        run(), run();
+        const Turn turn = turn_of(context, run);
+        assert_int_equal(turn.uploads, 1);
+        assert_int_equal(turn.upload_bytes, kMany * sizeof(float));
+        assert_int_equal(turn.download_bytes, kMany * sizeof(float));
+        const auto* const got = static_cast<const float*>(volta_tensor_data(out.object));
+        std::int64_t wrong = 0;
+        for (std::int64_t i = 0; i < kMany; ++i) wrong += got[i] != -static_cast<float>(i % 1000);
+        assert_int_equal(wrong, 0);
+    }
+    assert_true(nothing_is_left());
+}
+
 void test_bill_of_a_trainer(void**) {
     OwnedContext context;
     OwnedModel model;
@@ -266,6 +311,46 @@ void test_out_of_memory(void**) {
     assert_true(nothing_is_left());
 }
 
+// What the device has no room for, and what only the processor does, is refused by a sentence of its own.
+void test_what_is_not_for_a_device(void**) {
+    {
+        OwnedContext context;
+        OwnedModel model;
+        OwnedTrainer trainer;
+        Owned<volta_session, volta_session_release> session;
+        Owned<volta_tape, volta_tape_release> tape;
+        assert_true(ok(make_context(context, std::uint64_t{256} << 10)) && ok(make_model(context, model)));
+        const std::int64_t shape[] = {1, kContext};
+        volta_session_options wanted = {};
+        wanted.struct_size = sizeof wanted;
+        wanted.input_shapes = shape;
+        wanted.input_extent_count = 2;
+        assert_int_equal(volta_session_create(model.object, &wanted, &session.object), VOLTA_OUT_OF_MEMORY);
+        assert_non_null(strstr(volta_last_error(), "the model's parameters need "));
+        assert_non_null(strstr(volta_last_error(), " bytes, the device has 262144"));
+        assert_null(session.object);
+        assert_int_equal(volta_tape_create(context.object, nullptr, &tape.object), VOLTA_UNSUPPORTED);
+        assert_string_equal(volta_last_error(),
+                            "a tape computes on the processor, the context's device is another");
+    }
+    {
+        OwnedContext context;
+        OwnedModel model;
+        OwnedTrainer trainer;
+        assert_true(ok(make_context(context)) && ok(make_model(context, model)));
+        const std::int64_t shape[] = {kBatch, kContext};
+        volta_trainer_options options = {};
+        options.struct_size = sizeof options;
+        options.input_shapes = shape;
+        options.input_extent_count = 2;
+        options.state_folder = kernels;
+        assert_int_equal(volta_trainer_create(model.object, &options, &trainer.object), VOLTA_UNSUPPORTED);
+        assert_string_equal(volta_last_error(),
+                            "state_folder is given, and optimizer state lies on the device");
+    }
+    assert_true(nothing_is_left());
+}
+
 // Another clock than the device's would measure how long the host waits for its turn.
 void test_peaks(void**) {
     {
@@ -292,6 +377,7 @@ int main() {
         cmocka_unit_test(test_decode_step),       cmocka_unit_test(test_session_run),
         cmocka_unit_test(test_bill_of_a_trainer), cmocka_unit_test(test_bill_of_a_generator),
         cmocka_unit_test(test_out_of_memory),     cmocka_unit_test(test_peaks),
+        cmocka_unit_test(test_a_large_input),     cmocka_unit_test(test_what_is_not_for_a_device),
     };
     return cmocka_run_group_tests(tests, make_kernels, remove_kernels);
 }

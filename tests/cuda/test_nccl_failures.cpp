@@ -6,12 +6,16 @@
 #include <sys/wait.h>
 
 #include <atomic>
-#include <chrono>
 
+#include "engine/api/handles.h"
+#include "engine/group/nccl_library.h"
 #include "tests/cuda/device_ranks.h"
+#include "tests/group/processes.h"
 
 namespace {
 using namespace volta::test;
+using volta::DevicePieces;
+using volta::GroupRef;
 
 struct Told {  // by a rank, in memory that its process shares with the test
     volta_status status;
@@ -19,10 +23,6 @@ struct Told {  // by a rank, in memory that its process shares with the test
     double seconds;  // of its training
     std::atomic<int> steps;
 };
-
-double seconds_now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 class Ranks final {
   public:
@@ -188,15 +188,124 @@ void test_the_device_fails(void**) {
     assert_true(of_device >= 1);
 }
 
+// ---- The group alone ----
+
+// A rank whose context has a device of its own.
+class DeviceRank final {
+  public:
+    explicit DeviceRank(std::uint32_t rank) : device_("cuda:" + std::to_string(rank)) {
+        volta_context_options options = VOLTA_CONTEXT_OPTIONS_INIT;
+        options.device = device_.c_str();
+        options.device_budget = kBudget;
+        options.kernel_folder = kernels;
+        options.thread_count = 1;
+        if (volta_context_create(&options, &context_.object) != VOLTA_OK)
+            volta::fail(VOLTA_INTERNAL, "%s", volta_last_error());
+    }
+    GroupRef join(const Place& place, std::uint32_t rank, double timeout) {
+        return volta::open_group(options_of(place, rank, 2, timeout), std::pmr::new_delete_resource(),
+                                 volta::api::unwrap(context_.object)->device_stream());
+    }
+
+  private:
+    const std::string device_;
+    OwnedContext context_;
+};
+
+void test_other_sizes_are_named(void**) {
+    const Place place("nccl");
+    Processes processes(2, [&](std::uint32_t rank, Outcome&) {
+        DeviceRank own(rank);
+        const GroupRef group = own.join(place, rank, 20);
+        float memory[2] = {};
+        const DevicePieces sent({{memory, 8}}, std::pmr::new_delete_resource());
+        const DevicePieces expected({{memory, 4}}, std::pmr::new_delete_resource());
+        group->exchange_on_device(1 - rank, sent, expected);
+    });
+    processes.wait();
+    for (const std::uint32_t rank : {0u, 1u})
+        assert_failure(processes[rank].failure, VOLTA_IO_ERROR, " sent 8 bytes where rank ");
+}
+
+void test_who_leaves_says_why(void**) {
+    const Place place("nccl");
+    Processes processes(2, [&](std::uint32_t rank, Outcome& outcome) {
+        DeviceRank own(rank);
+        const GroupRef group = own.join(place, rank, 20);
+        outcome.is_right = group->can_change_threads() && group->device() != nullptr;
+        if (rank == 1) {
+            group->leave("the disk is full");
+            group->leave("for another reason");
+        }
+        const DevicePieces none(std::pmr::new_delete_resource());
+        group->exchange_on_device(1 - rank, none, none);
+    });
+    processes.wait();
+    assert_failure(processes[0].failure, VOLTA_IO_ERROR, "rank 1 has ended: the disk is full");
+    assert_failure(processes[1].failure, VOLTA_IO_ERROR, "the disk is full");
+    assert_true(processes[0].is_right && processes[1].is_right);
+}
+
+// Rank 1 is there, hears the id, and never comes to the communicator.
+void test_who_does_not_come_to_the_communicator(void**) {
+    const Place place("nccl");
+    Processes processes(2, [&](std::uint32_t rank, Outcome&) {
+        if (rank == 0) {
+            DeviceRank own(0);
+            own.join(place, 0, 0.5);
+            return;
+        }
+        volta_group_options options = options_of(place, 1, 2, 20);
+        options.transport = "tcp";
+        const GroupRef group = volta::open_group(options, std::pmr::new_delete_resource());
+        struct {
+            volta::NcclId id;
+            int version;
+        } first;
+        group->exchange(0, nullptr, 0, &first, sizeof first);
+        group->exchange(0, nullptr, 0, nullptr, 0);
+    });
+    processes.wait();
+    for (const std::uint32_t rank : {0u, 1u})
+        assert_failure(processes[rank].failure, VOLTA_IO_ERROR,
+                       "not all of the 2 ranks have joined NCCL's communicator within 0.5 s");
+}
+
+// What goes wrong when a group ends well is nobody's matter: a next one can be made.
+void test_an_end_that_fails_is_an_end(void**) {
+    const Setting fault("VOLTA_FAKE_CUDA_FAIL", "ncclCommFinalize:1:2");
+    const Place place("nccl"), again("nccl");
+    Processes processes(2, [&](std::uint32_t rank, Outcome& outcome) {
+        DeviceRank own(rank);
+        for (const Place* const where : {&place, &again}) {
+            const GroupRef group = own.join(*where, rank, 20);
+            group->exchange(1 - rank, nullptr, 0, nullptr, 0);  // both are there
+            ++outcome.steps;
+        }
+    });
+    processes.wait();
+    for (const std::uint32_t rank : {0u, 1u}) {
+        assert_int_equal(processes[rank].failure.status, VOLTA_OK);
+        assert_int_equal(processes[rank].steps.load(), 2);
+    }
+}
+
 }  // namespace
 
 int main() {
     const Setting devices("VOLTA_FAKE_CUDA_DEVICES", "4");
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_failure),        cmocka_unit_test(test_a_rank_dies_amid_an_exchange),
-        cmocka_unit_test(test_an_exchange_hangs), cmocka_unit_test(test_a_function_fails),
-        cmocka_unit_test(test_begins_again),      cmocka_unit_test(test_versions_differ),
+        cmocka_unit_test(test_no_failure),
+        cmocka_unit_test(test_a_rank_dies_amid_an_exchange),
+        cmocka_unit_test(test_an_exchange_hangs),
+        cmocka_unit_test(test_a_function_fails),
+        cmocka_unit_test(test_begins_again),
+        cmocka_unit_test(test_versions_differ),
         cmocka_unit_test(test_the_device_fails),
+        cmocka_unit_test(test_other_sizes_are_named),
+        cmocka_unit_test(test_who_leaves_says_why),
+        cmocka_unit_test(test_who_does_not_come_to_the_communicator),
+        cmocka_unit_test(test_an_end_that_fails_is_an_end),
     };
     return cmocka_run_group_tests(tests, make_kernels, remove_kernels);
 }

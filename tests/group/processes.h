@@ -18,6 +18,15 @@
 #include "tests/support/errors.h"
 #include "tests/support/place.h"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define VOLTA_SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define VOLTA_SANITIZED 1
+#endif
+
 namespace volta::test {
 
 struct Outcome {  // of one rank, in memory that all share

@@ -391,15 +391,6 @@ int descriptors_open() {
     return count;
 }
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define VOLTA_SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define VOLTA_SANITIZED 1
-#endif
-
 // Not under sanitizers, which look at memory through a pipe of their own and call what they cannot see a
 // fault.
 void test_too_few_descriptors(void**) {

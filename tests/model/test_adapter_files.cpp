@@ -113,6 +113,33 @@ void test_tensors(void**) {
            "'block.0.proj.weight' is no adapter of the targets 'q+down'");
 }
 
+// A part means the weights that products read; others of the same name are left as they are.
+void test_a_part_means_weights_of_products(void**) {
+    TestHeap heap;
+    Graph graph(heap.structures());
+    const ValueId x = graph.input("x", DType::f32, {2, 4});
+    const ValueId scale = graph.parameter("a.down.weight", {4}, {});
+    const ValueId weight = graph.parameter("b.down.weight", {4, 3}, {});
+    graph.output("y", graph.apply(Op::matmul, {graph.apply(Op::mul, {x, scale}), weight}));
+    const auto model = Model::create(graph, 1, heap.structures(), heap.tensors());
+    const auto places = adapter_places(*model, "down", heap.structures());
+    assert_int_equal(places.size(), 1);
+    assert_int_equal(places[0].weight, weight);
+    expect(failure_of([&] { adapter_places(*model, "a.down.weight", heap.structures()); }),
+           VOLTA_INVALID_ARGUMENT, "'a.down.weight' cannot be a target: it is no matrix that products alone");
+}
+
+void test_a_name_must_have_room_for_that_of_its_adapters(void**) {
+    TestHeap heap;
+    const std::string name(250, 'n');  // of at most 255
+    Graph graph(heap.structures());
+    const ValueId x = graph.input("x", DType::f32, {2, 4});
+    graph.output("y", graph.apply(Op::matmul, {x, graph.parameter(name.c_str(), {4, 3}, {})}));
+    const auto model = Model::create(graph, 1, heap.structures(), heap.tensors());
+    expect(failure_of([&] { adapter_places(*model, name, heap.structures()); }), VOLTA_INVALID_ARGUMENT,
+           "nnn' is longer than 255 bytes");
+}
+
 // The memory that a base needs may be refused at every point.
 void test_no_memory(void**) {
     TestHeap heap;
@@ -136,7 +163,12 @@ void test_no_memory(void**) {
 }  // namespace
 
 int main() {
-    const CMUnitTest tests[] = {cmocka_unit_test(test_settings), cmocka_unit_test(test_tensors),
-                                cmocka_unit_test(test_no_memory)};
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_a_part_means_weights_of_products),
+        cmocka_unit_test(test_a_name_must_have_room_for_that_of_its_adapters),
+        cmocka_unit_test(test_no_memory),
+    };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

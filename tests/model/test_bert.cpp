@@ -8,6 +8,7 @@
 #include "engine/graph/print.h"
 #include "engine/graph/verify.h"
 #include "engine/model/gpt.h"
+#include "engine/model/hidden_states.h"
 #include "tests/model/expect_error.h"
 #include "tests/model/test_heap.h"
 #include "tests/support/tensors.h"
@@ -183,6 +184,26 @@ void test_metadata_says_what_it_is(void**) {
     for (const auto& row : expected) assert_string_equal(model->find_metadata(row.key)->c_str(), row.value);
 }
 
+// The norm before the head is found by what the metadata say; where they say what is not so, that is told.
+void test_states_of_what_is_no_bert_are_refused(void**) {
+    TestHeap heap;
+    const auto refused = [&](const char* key, const char* value) {
+        const auto model = create_bert(small(BertHead::masked), 1, heap.structures(), heap.tensors());
+        model->set_metadata(key, value);
+        return failure_of([&] { hidden_states(*model, heap.structures(), heap.tensors()); });
+    };
+    for (const char* layers : {static_cast<const char*>(nullptr), "0", "many"}) {
+        const Failure failure = refused("volta.bert.layers", layers);
+        assert_int_equal(failure.status, VOLTA_UNSUPPORTED);
+        assert_true(failure.mentions("the model says it is a bert, but not of how many layers"));
+    }
+    const Failure more = refused("volta.bert.layers", "2");
+    assert_int_equal(more.status, VOLTA_UNSUPPORTED);
+    assert_true(
+        more.mentions("the model says it is a bert, but has no norm with the weight 'block.1.norm2.weight'"));
+    assert_true(refused("volta.architecture", "gpt").mentions("says it is a gpt, but has no norm"));
+}
+
 void test_wrong_sizes_are_named(void**) {
     TestHeap heap;
     const auto failure = [&](auto change) {
@@ -216,6 +237,7 @@ int main() {
         cmocka_unit_test(test_dropout_stands_where_it_is_documented),
         cmocka_unit_test(test_parameters_have_their_names_and_shapes),
         cmocka_unit_test(test_metadata_says_what_it_is),
+        cmocka_unit_test(test_states_of_what_is_no_bert_are_refused),
         cmocka_unit_test(test_wrong_sizes_are_named),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

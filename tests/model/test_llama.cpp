@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/graph/verify.h"
+#include "engine/model/decoder.h"
 #include "tests/model/expect_error.h"
 #include "tests/model/test_heap.h"
 #include "tests/support/tensors.h"
@@ -62,6 +63,68 @@ void test_the_graph_is_the_documented_one(void**) {
                          attention.flag(Attr::packed) && attention.flag(Attr::causal);
     assert_true(grouped);
     assert_true(find(graph, Op::rms_norm)->number(Attr::epsilon) == 1e-6);
+}
+
+// The operators between the two products of a feed-forward part that is not gated.
+std::string activation_of(const DecoderConfig& config, std::pmr::memory_resource* heap) {
+    const Graph graph = build_decoder(complete(config), "decoder", heap);
+    verify(graph);
+    const ValueId first = graph.find_source("block.0.fc.weight"),
+                  second = graph.find_source("block.0.fc_proj.weight");
+    std::string between;
+    bool is_between = false;
+    for (const Node& node : graph.nodes) {
+        if (node.op == Op::matmul && node.inputs[1] == second) break;
+        if (is_between && op_row(node.op).lowering != Lowering::source)
+            (between += op_row(node.op).name) += ' ';
+        is_between = is_between || (node.op == Op::matmul && node.inputs[1] == first);
+    }
+    return between;
+}
+
+void test_a_decoders_activation_is_the_one_asked_for(void**) {
+    TestHeap heap;
+    const struct {
+        DecoderActivation activation;
+        const char* operators;
+    } rows[] = {
+        {DecoderActivation::gelu_tanh, "gelu_tanh "},
+        {DecoderActivation::gelu_erf, "gelu_erf "},
+        {DecoderActivation::silu, "silu "},
+        {DecoderActivation::relu, "relu "},
+        {DecoderActivation::tanh, "tanh "},
+        {DecoderActivation::gelu_sigmoid, "mul sigmoid mul "},  // x sigmoid(1.702 x)
+        {DecoderActivation::relu_squared, "relu mul "},
+    };
+    DecoderConfig config = decoder_of(complete(small()));
+    config.gated = false;
+    for (const auto& row : rows) {
+        config.activation = row.activation;
+        const std::string found = activation_of(config, heap.structures());
+        assert_string_equal(found.c_str(), row.operators);
+    }
+    const Graph graph = [&] {
+        config.activation = DecoderActivation::gelu_sigmoid;
+        return build_decoder(complete(config), "decoder", heap.structures());
+    }();
+    std::pmr::vector<float> factor(heap.structures());
+    assert_true(graph.read_constant(graph.producer(find(graph, Op::sigmoid)->inputs[0]).inputs[1], factor));
+    assert_true(factor[0] == 1.702f);
+}
+
+// Without a bias a norm adds zeros, and has a weight of its own.
+void test_a_norm_without_a_bias_adds_nothing(void**) {
+    TestHeap heap;
+    DecoderConfig config = decoder_of(complete(small()));
+    config.norm = DecoderNorm::layer_without_bias;
+    const Graph graph = build_decoder(complete(config), "decoder", heap.structures());
+    verify(graph);
+    const Node& norm = *find(graph, Op::layer_norm);
+    std::pmr::vector<float> bias(heap.structures());
+    assert_int_equal(norm.inputs[1], graph.find_source("block.0.norm1.weight"));
+    assert_true(graph.read_constant(norm.inputs[2], bias));
+    assert_true(bias == std::pmr::vector<float>(16, 0.0f));
+    assert_int_equal(graph.find_source("block.0.norm1.bias"), -1);
 }
 
 void test_parameters_have_their_names_and_shapes(void**) {
@@ -172,6 +235,8 @@ void test_wrong_sizes_are_named(void**) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_the_graph_is_the_documented_one),
+        cmocka_unit_test(test_a_decoders_activation_is_the_one_asked_for),
+        cmocka_unit_test(test_a_norm_without_a_bias_adds_nothing),
         cmocka_unit_test(test_parameters_have_their_names_and_shapes),
         cmocka_unit_test(test_parameters_start_as_documented),
         cmocka_unit_test(test_metadata_says_what_it_is),

@@ -3,9 +3,11 @@
 #include <string>
 
 #include "engine/model/manifest.h"
+#include "engine/model/parts.h"
 #include "tests/model/expect_error.h"
 #include "tests/model/test_heap.h"
 #include "tests/support/cmocka_cpp.h"
+#include "tests/support/weight_files.h"
 
 namespace {
 using namespace volta;
@@ -205,6 +207,22 @@ void test_any_text(void**) {
     assert_true(read > 100);
 }
 
+// What the writer of the manifest sees need not be what the writer of a part wrote.
+void test_a_part_of_another_size_is_no_part(void**) {
+    TestHeap heap;
+    TemporaryFolder folder;
+    const Manifest manifest = parse_manifest(signed_text(two_parts()), heap.structures());
+    const Failure failure = failure_of([&] {
+        PartsFolder parts(folder.file("").c_str(), heap.structures());
+        folder.write(name_of(0, 2), std::string(70, 'x'));
+        folder.write(name_of(1, 2), std::string(29, 'x'));
+        parts.commit(manifest, Stop());
+    });
+    assert_int_equal(failure.status, VOLTA_IO_ERROR);
+    assert_true(failure.mentions("has 29 bytes, its writer wrote 30"));
+    assert_true(failure.mentions(name_of(1, 2).c_str()));
+}
+
 void test_names(void**) {
     assert_string_equal(part_name({0x0011223344556677u, 0x8899aabbccddeeffu}, 3, 16).text,
                         name_of(3, 16).c_str());
@@ -223,6 +241,7 @@ int main() {
         cmocka_unit_test(test_hostile_manifests),
         cmocka_unit_test(test_damaged_manifests),
         cmocka_unit_test(test_any_text),
+        cmocka_unit_test(test_a_part_of_another_size_is_no_part),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string>
 
+#include "engine/model/description.h"
+#include "engine/model/network.h"
 #include "engine/numerics/random.h"
 #include "tests/model/expect_error.h"
 #include "tests/model/sample_models.h"
@@ -203,6 +205,57 @@ void test_everything_is_on_the_hosts_heap(void**) {
     assert_int_equal(heap.held, 0);
 }
 
+// Five parameters of 2^62 bytes: each can be counted, all together cannot.
+void test_more_bytes_than_can_be_counted_are_no_memory(void**) {
+    TestHeap heap;
+    Graph graph(heap.structures());
+    for (const char* name : {"a", "b", "c", "d", "e"})
+        graph.parameter(name, {std::int64_t{1} << 30, std::int64_t{1} << 30}, {});
+    const long held = heap.held;
+    const Failure failure = failure_of([&] { Model::create(graph, 1, heap.structures(), heap.tensors()); });
+    assert_int_equal(failure.status, VOLTA_OUT_OF_MEMORY);
+    assert_int_equal(heap.held, held);
+}
+
+// Its texts come from files of other formats: constants that are cut off are missed.
+void test_a_description_needs_its_constants(void**) {
+    TestHeap heap;
+    Graph graph(heap.structures());
+    const float values[] = {1, 2, 3};
+    const ValueId x = graph.input("x", DType::f32, {3});
+    graph.output("y", graph.apply(Op::add, {x, graph.constant(DType::f32, {3}, values)}));
+    const auto model = Model::create(graph, 1, heap.structures(), heap.tensors());
+    const Description whole = describe(*model, heap.structures());
+    const auto read = [&](std::string_view constants) {
+        return failure_of(
+            [&] { read_description(whole.model, constants, heap.structures(), heap.tensors()); });
+    };
+    assert_int_equal(read(whole.constants).status, VOLTA_OK);
+    const Failure cut = read(std::string_view(whole.constants).substr(0, 8));
+    assert_int_equal(cut.status, VOLTA_CORRUPT_MODEL);
+    assert_true(cut.mentions("its description lacks constants"));
+}
+
+// Pictures are as large as those that the stem was made for, whichever network has it.
+void test_a_networks_pictures_are_as_large_as_its_stem_asks(void**) {
+    const struct {
+        const char* name;
+        Stem stem;
+        std::int64_t side;
+    } rows[] = {
+        {"resnet18", Stem::usual, 224}, {"resnet18", Stem::small, 32},     {"resnet20", Stem::usual, 32},
+        {"resnet20", Stem::large, 224}, {"mobilenet_v2", Stem::small, 32}, {"cnn", Stem::usual, 28},
+    };
+    for (const auto& row : rows) {
+        NetworkConfig config;
+        config.network = &find_network(row.name);
+        config.stem = row.stem;
+        const NetworkConfig whole = complete(config);
+        assert_int_equal(whole.rows, row.side);
+        assert_int_equal(whole.columns, row.side);
+    }
+}
+
 void test_out_of_memory_leaks_nothing(void**) {
     for (long call = 1;; ++call) {
         TestHeap heap;
@@ -228,6 +281,9 @@ int main() {
         cmocka_unit_test(test_a_borrowed_parameter_is_copied_before_writing),
         cmocka_unit_test(test_metadata_stays_in_order),
         cmocka_unit_test(test_everything_is_on_the_hosts_heap),
+        cmocka_unit_test(test_more_bytes_than_can_be_counted_are_no_memory),
+        cmocka_unit_test(test_a_description_needs_its_constants),
+        cmocka_unit_test(test_a_networks_pictures_are_as_large_as_its_stem_asks),
         cmocka_unit_test(test_out_of_memory_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

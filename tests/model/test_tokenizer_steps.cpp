@@ -1,9 +1,14 @@
 // The kinds with steps: which vocabularies are refused, one sentence each, and what single steps do to a
 // text. How whole tokenizers of other programs cut texts is compared in tests/import.
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "engine/model/chat.h"
 #include "engine/model/tokenizer.h"
+#include "engine/model/word_models.h"
 #include "tests/model/expect_error.h"
 #include "tests/model/test_heap.h"
 #include "tests/support/cmocka_cpp.h"
@@ -211,6 +216,80 @@ void test_bytes_as_letters(void**) {
     }
 }
 
+// Pieces of raw bytes: letters for bytes are read back before a word is looked for.
+void test_letters_are_bytes_where_pieces_are(void**) {
+    TestHeap heap;
+    Vocabulary v(heap.structures());
+    v.kind = TokenizerKind::stepped_bpe;
+    fill(v, {"a", " ", "\xc3", "\xa9", "\xc3\xa9"});
+    v.merges.push_back({2, 3});
+    v.options.flags = kBytePieces;
+    add_step(v.normalisers, NormaliserKind::byte_letters);
+    const Tokenizer t = Tokenizer::from_vocabulary(std::move(v));
+    assert_true(encode(t, "a \xc3\xa9") == Ids({0, 1, 4}));
+}
+
+// What two normalisers make of a text.
+void test_normalisers_change_a_text(void**) {
+    TestHeap heap;
+    {
+        Vocabulary v(heap.structures());
+        v.kind = TokenizerKind::stepped_bpe;
+        fill(v, {"a", "b", " "});
+        add_step(v.normalisers, NormaliserKind::nmt);
+        const Tokenizer t = Tokenizer::from_vocabulary(std::move(v));
+        assert_true(encode(t,
+                           "a\tb\x01"
+                           "\xe2\x80\x8b"
+                           "a") == Ids({0, 2, 1, 2, 0}));
+    }
+    Vocabulary v = small_stepped(heap.structures());
+    add_step(v.normalisers, NormaliserKind::replace_expression, 0, "x+", "b");
+    const Tokenizer t = Tokenizer::from_vocabulary(std::move(v));
+    assert_true(encode(t, "axxaax") == Ids({2, 0, 2}));
+}
+
+// A conversation whose text the normaliser makes much longer has all its ids.
+void test_a_chat_may_have_more_ids_than_bytes(void**) {
+    TestHeap heap;
+    Vocabulary v = small_unigram(heap.structures());
+    for (const char* mark : {"<|im_start|>", "<|im_end|>"}) {
+        v.pieces.emplace_back(mark);
+        v.types.push_back(PieceType::control);
+        v.wide_scores.push_back(-1);
+    }
+    add_step(v.normalisers, NormaliserKind::replace, 0, "*", std::string(50, 'a'));
+    const Tokenizer tokenizer = Tokenizer::from_vocabulary(std::move(v));
+    const Chat chat(*find_chat_format("chatml"), tokenizer, nullptr, heap.structures());
+    const ChatMessage message = {"user", "****"};
+    const ChatTokens tokens = chat.encode(&message, 1, true);
+    assert_true(std::count(tokens.ids.begin(), tokens.ids.end(), 1) >= 200);
+    assert_true(std::count(tokens.ids.begin(), tokens.ids.end(), 3) == 2);
+}
+
+// Places in a text are 32 bits. Of one that is too long nothing is looked at.
+void test_2_gib_are_refused(void**) {
+    TestHeap heap;
+    const std::size_t bytes = std::size_t{1} << 31;
+    void* const text = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_true(text != MAP_FAILED);
+    const std::string_view whole(static_cast<const char*>(text), bytes);
+    IdSink none(nullptr, 0);
+    const Failure of_word = failure_of([&] {
+        const Vocabulary vocabulary = small_unigram(heap.structures());
+        WordScratch scratch(heap.structures());
+        make_word_model(vocabulary)->encode(whole, scratch, none);
+    });
+    const Failure of_text = failure_of([&] {
+        Tokenizer::from_vocabulary(small_sentencepiece(heap.structures())).encode(whole, nullptr, 0);
+    });
+    munmap(text, bytes);
+    assert_true(of_word.mentions("a word of the text has 2147483648 bytes"));
+    assert_int_equal(of_word.status, VOLTA_INVALID_ARGUMENT);
+    assert_true(of_text.mentions("the text has 2147483648 bytes, too many for its tokenizer"));
+    assert_int_equal(of_text.status, VOLTA_INVALID_ARGUMENT);
+}
+
 // The decoder `strip` takes its character off both ends, as often as it says and no more.
 void test_a_decoder_strips_both_ends(void**) {
     TestHeap heap;
@@ -241,6 +320,10 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_vocabularies_are_checked),
         cmocka_unit_test(test_bytes_as_letters),
+        cmocka_unit_test(test_letters_are_bytes_where_pieces_are),
+        cmocka_unit_test(test_normalisers_change_a_text),
+        cmocka_unit_test(test_a_chat_may_have_more_ids_than_bytes),
+        cmocka_unit_test(test_2_gib_are_refused),
         cmocka_unit_test(test_a_decoder_strips_both_ends),
         cmocka_unit_test(test_a_normalised_text_has_a_bound),
     };

@@ -210,6 +210,14 @@ void test_heap_counts_what_the_host_gave(void**) {
     assert_int_equal(host.live, 0);
 }
 
+// Containers on two of them do not take over each other's memory.
+void test_heaps_are_equal_to_themselves_alone(void**) {
+    HostHeap one(nullptr), other(nullptr);
+    assert_true(one.structures()->is_equal(*one.structures()));
+    assert_false(one.structures()->is_equal(*other.structures()));
+    assert_false(one.structures()->is_equal(*one.tensors()));
+}
+
 void test_refusal_is_bad_alloc(void**) {
     Host host;
     host.refuse = true;
@@ -258,6 +266,14 @@ void test_sizes_do_not_wrap(void**) {
     assert_true(multiply_overflows(std::uint64_t{1} << 32, std::uint64_t{1} << 32, &out));
     assert_false(add_overflows(~std::uint64_t{0} - 1, 1, &out));
     assert_true(add_overflows(~std::uint64_t{0}, 1, &out));
+}
+
+void test_a_tensor_that_no_memory_holds_is_refused(void**) {
+    assert_int_equal(tensor_bytes(DType::f32, {3, 5}), 60);
+    assert_failure(failure_of([] {
+                       tensor_bytes(DType::f32, {INT64_MAX / 2, 3});
+                   }),
+                   VOLTA_UNSUPPORTED, "a tensor f32[4611686018427387903, 3] is too large to be placed");
 }
 
 // ---- Log, processor, environment
@@ -371,10 +387,12 @@ int main() {
         cmocka_unit_test(test_hash_of_pieces_is_the_hash_of_the_whole),
         cmocka_unit_test(test_hash_of_floats_sees_one_nan),
         cmocka_unit_test(test_heap_counts_what_the_host_gave),
+        cmocka_unit_test(test_heaps_are_equal_to_themselves_alone),
         cmocka_unit_test(test_refusal_is_bad_alloc),
         cmocka_unit_test(test_misaligned_memory_is_refused_and_given_back),
         cmocka_unit_test(test_make_on_gives_memory_back_when_a_constructor_throws),
         cmocka_unit_test(test_sizes_do_not_wrap),
+        cmocka_unit_test(test_a_tensor_that_no_memory_holds_is_refused),
         cmocka_unit_test(test_log_writes_to_the_host_or_nowhere),
         cmocka_unit_test(test_processor_is_described),
         cmocka_unit_test(test_environment_is_set_and_restored),

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -17,6 +18,7 @@
 #include <string>
 
 #include "tests/support/errors.h"
+#include "tests/support/refused_call.h"
 
 namespace {
 bool folders_sync = true, files_sync = true;  // false: their sync fails, as of a disk that breaks then
@@ -140,6 +142,53 @@ void test_what_is_no_file_is_refused_by_name(void**) {
     assert_unreadable(fifo, "it is not a regular file");  // and opening it does not block
     assert_unreadable("/dev/zero", "it is not a regular file");
     assert_failure(failure_of([] { MappedFile{""}; }), VOLTA_INVALID_ARGUMENT, "path");
+}
+
+// As of one that somebody writes meanwhile: the system says that it has no bytes, and then gives some.
+void test_a_file_that_is_longer_than_it_was_is_refused(void**) {
+    assert_failure(failure_of([] { read_file("/proc/self/status", kHeap); }), VOLTA_IO_ERROR,
+                   "cannot read '/proc/self/status': its size changed while it was being read");
+}
+
+// ---- Memory in files
+// ---------------------------------------------------------------------------------------
+
+void test_room_that_the_disk_does_not_have_is_refused(void**) {
+    rlimit before, tight;
+    getrlimit(RLIMIT_FSIZE, &before);
+    tight = before;
+    tight.rlim_cur = 65536;
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &tight);
+    const Failure failure = failure_of([] { ScratchFile(folder, 1 << 20, kHeap); });
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_failure(failure, VOLTA_IO_ERROR,
+                   (std::string("cannot reserve 1048576 bytes in '") + folder + "': File too large").c_str());
+    assert_int_equal(entries_in_folder(), 0);
+}
+
+// What `body` returns in a child in which calls of the system are refused.
+enum Ended { kWrong = 1, kCannotRefuse = 2, kRight = 0 };
+template <class Body>
+int ended_with_refused(unsigned number, unsigned argument, std::uint32_t bits, unsigned error, Body body) {
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(!refuse_calls(number, argument, bits, error) ? kCannotRefuse : body() ? kRight : kWrong);
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : kWrong;
+}
+
+// A file system that has only files with names: the name goes at once.
+void test_memory_is_in_a_file_without_a_name_everywhere(void**) {
+    const int ended = ended_with_refused(SYS_openat, 2, O_TMPFILE, EOPNOTSUPP, [] {
+        const ScratchFile file(folder, 8192, kHeap);
+        std::memset(file.data(), 7, file.bytes());
+        return file.bytes() == 8192 && file.data()[8191] == 7 && entries_in_folder() == 0;
+    });
+    if (ended == kCannotRefuse) skip();
+    assert_int_equal(ended, kRight);
 }
 
 // ---- Saving
@@ -328,6 +377,21 @@ void test_a_folder_has_one_lock(void**) {
     assert_failure(failure_of([] { FolderLock{in_folder("none").c_str()}; }), VOLTA_IO_ERROR, "No such file");
 }
 
+// A file system without locks: the file is closed again.
+void test_a_lock_that_is_refused_is_told(void**) {
+    const std::string path = in_folder("lock");
+    const int ended = ended_with_refused(SYS_flock, 0, 0, ENOLCK, [&] {
+        const int before = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        close(before);
+        const Failure failure = failure_of([&] { FileLock{path.c_str()}; });
+        const int after = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        return failure.status == VOLTA_IO_ERROR && before == after &&
+               strstr(failure.text, ("cannot lock '" + path + "': No locks available").c_str()) != nullptr;
+    });
+    if (ended == kCannotRefuse) skip();
+    assert_int_equal(ended, kRight);
+}
+
 void test_folders_that_are_made_last(void**) {
     const std::string deep = in_folder("a/b/c");
     folders_sync = false;
@@ -369,6 +433,18 @@ void test_code_is_found_by_its_resolved_path(void**) {
     int on_the_stack = 0;
     assert_true(!path_of_code(&on_the_stack, &path));
     assert_true(!path_of_code(nullptr, &path));
+}
+
+// What is mapped of a file that has been removed has no path any more.
+void test_code_of_a_removed_file_is_nowhere(void**) {
+    const std::string file = in_folder("code");
+    put(file, "code");
+    const MappedFile mapped(file.c_str());
+    CodePath path;
+    assert_true(path_of_code(mapped.data(), &path));
+    assert_string_equal(path.text, file.c_str());
+    unlink(file.c_str());
+    assert_false(path_of_code(mapped.data(), &path));
 }
 
 // kill -9 in the middle of a save, and then the next save beside what the first one left.
@@ -491,6 +567,11 @@ int main() {
         cmocka_unit_test_setup(test_a_file_that_is_not_synced_replaces_nothing, empty_folder),
         cmocka_unit_test_setup(test_empty_file_has_no_bytes, empty_folder),
         cmocka_unit_test_setup(test_what_is_no_file_is_refused_by_name, empty_folder),
+        cmocka_unit_test_setup(test_a_file_that_is_longer_than_it_was_is_refused, empty_folder),
+        cmocka_unit_test_setup(test_room_that_the_disk_does_not_have_is_refused, empty_folder),
+        cmocka_unit_test_setup(test_memory_is_in_a_file_without_a_name_everywhere, empty_folder),
+        cmocka_unit_test_setup(test_a_lock_that_is_refused_is_told, empty_folder),
+        cmocka_unit_test_setup(test_code_of_a_removed_file_is_nowhere, empty_folder),
         cmocka_unit_test_setup(test_save_replaces_the_file_at_commit_and_not_before, empty_folder),
         cmocka_unit_test_setup(test_save_without_commit_leaves_nothing, empty_folder),
         cmocka_unit_test_setup(test_full_disk_keeps_the_old_file, empty_folder),

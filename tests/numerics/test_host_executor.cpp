@@ -2,6 +2,8 @@
 // function does; what it did wrong is told once.
 #include "engine/base/host_executor.h"
 
+#include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -23,6 +25,7 @@ struct Host {
     void (*run)(Host& host, std::uint32_t count, void (*part)(void*, std::uint32_t), void* part_user);
     std::vector<std::thread> left;  // threads that run on behind the call
     int calls = 0;
+    std::atomic<std::uint32_t> begun{0};  // parts that say so
 };
 
 void call(void* user, std::uint32_t count, void (*part)(void*, std::uint32_t), void* part_user) {
@@ -57,6 +60,13 @@ void returning_early(Host& host, std::uint32_t count, void (*part)(void*, std::u
     for (std::uint32_t i = 0; i < count; ++i) host.left.emplace_back(part, part_user, i);
 }
 
+void returning_when_all_have_begun(Host& host, std::uint32_t count, void (*part)(void*, std::uint32_t),
+                                   void* part_user) {
+    host.begun = 0;
+    for (std::uint32_t i = 0; i < count; ++i) host.left.emplace_back(part, part_user, i);
+    while (host.begun != count) std::this_thread::yield();
+}
+
 void throwing_in_the_middle(Host&, std::uint32_t count, void (*part)(void*, std::uint32_t), void* part_user) {
     for (std::uint32_t i = 0; i < count / 2; ++i) part(part_user, i);
     throw std::runtime_error("no more threads");
@@ -77,7 +87,7 @@ bool every_part_runs_once(ThreadPool& pool, int rounds) {
 std::string told_of(decltype(Host::run) run, volta_status* status) {
     std::string text;
     bool whole = false, again = false;
-    Host host = {run, {}, 0};
+    Host host = {run, {}, 0, {}};
     {
         ThreadPool pool(kParts, kHeap, {call, &host});
         whole = every_part_runs_once(pool, 50);
@@ -125,10 +135,35 @@ void test_what_a_host_does_wrong_is_told(void**) {
     }
 }
 
+// The parts take a while behind the call: on a machine that is slow to go on, some round sees it.
+void test_parts_that_end_behind_the_call_are_told(void**) {
+    Host host = {returning_when_all_have_begun, {}, 0, {}};
+    Failure failure;
+    std::atomic<int> ended{0};
+    int rounds = 0;
+    bool whole = true;
+    {
+        ThreadPool pool(kParts, kHeap, {call, &host});
+        while (failure.status == VOLTA_OK && rounds++ < 100) {
+            pool.run(kParts, [&](int, int) noexcept {
+                ++host.begun;
+                std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                ++ended;
+            });
+            whole = whole && ended == rounds * kParts;
+            failure = failure_of([&] { pool.check_host(); });
+        }
+        for (std::thread& thread : host.left) thread.join();
+    }
+    assert_true(whole);
+    assert_failure(failure, VOLTA_INVALID_STATE, "the host's parallel_for returned before ");
+    assert_failure(failure, VOLTA_INVALID_STATE, " of its 6 parts had ended");
+}
+
 // Work in pieces: a part that comes last finds none left, one that runs alone takes all.
 void test_shared_items_are_given_out_once(void**) {
     for (const auto run : {on_threads, leaving_all_out}) {
-        Host host = {run, {}, 0};
+        Host host = {run, {}, 0, {}};
         std::vector<int> given(1000, 0);
         {
             ThreadPool pool(kParts, kHeap, {call, &host});
@@ -144,7 +179,7 @@ void test_shared_items_are_given_out_once(void**) {
 }
 
 void test_one_part_needs_no_host(void**) {
-    Host host = {on_threads, {}, 0};
+    Host host = {on_threads, {}, 0, {}};
     ThreadPool pool(kParts, kHeap, {call, &host});
     int ran = 0;
     pool.run(1, [&](int, int) noexcept { ++ran; });
@@ -159,6 +194,7 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_parts_run_once_and_are_seen),
         cmocka_unit_test(test_what_a_host_does_wrong_is_told),
+        cmocka_unit_test(test_parts_that_end_behind_the_call_are_told),
         cmocka_unit_test(test_shared_items_are_given_out_once),
         cmocka_unit_test(test_one_part_needs_no_host),
     };

@@ -17,6 +17,7 @@
 #include "engine/base/cpu_info.h"
 #include "engine/base/fp_environment.h"
 #include "engine/base/log.h"
+#include "engine/base/side_thread.h"
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 
@@ -516,6 +517,34 @@ void test_a_forked_child_ends_a_pool_that_was_running(void**) {
     assert_true(fine);
 }
 
+// The thread beside it is not there: who waits for the task runs it.
+void test_a_forked_child_runs_its_side_tasks_itself(void**) {
+    SideThread side;
+    struct Ran {
+        pthread_t by;
+        int times;
+    } ran = {};
+    const auto task = [](void* data) noexcept {
+        Ran& own = *static_cast<Ran*>(data);
+        own = {pthread_self(), own.times + 1};
+    };
+    side.start(task, &ran);
+    side.wait();
+    assert_true(ran.times == 1 && pthread_equal(ran.by, pthread_self()) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        side.start(task, &ran);
+        const int before = ran.times;
+        side.wait();
+        side.wait();  // none is left
+        _exit(before == 1 && ran.times == 2 && pthread_equal(ran.by, pthread_self()) != 0 ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 void test_a_log_that_throws_does_so_in_no_worker(void**) {
     std::atomic<int> lines{0};
     Log log;
@@ -565,6 +594,7 @@ int main() {
         cmocka_unit_test(test_refused_memory_leaves_nothing),
         cmocka_unit_test(test_a_forked_child_has_no_workers),
         cmocka_unit_test(test_a_forked_child_ends_a_pool_that_was_running),
+        cmocka_unit_test(test_a_forked_child_runs_its_side_tasks_itself),
         cmocka_unit_test(test_a_log_that_throws_does_so_in_no_worker),
         cmocka_unit_test(test_refused_thread_is_an_error),
     };

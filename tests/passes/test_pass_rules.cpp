@@ -249,6 +249,17 @@ void two(Graph& graph, ValueId a, ValueId b) {
     graph.output("b", b);
 }
 
+// Over x, of one operation in each.
+ValueId body_of(Graph& graph, ValueId x, Op name, const Attribute* attribute = nullptr) {
+    Body body{Allocator(test_heap())};
+    BodyOp& only = body.ops.emplace_back();
+    only.op = name;
+    only.inputs.push_back(~0);
+    if (attribute != nullptr) only.attributes.push_back(*attribute);
+    body.results = {0};
+    return graph.apply(Op::fused, &x, 1, nullptr, 0, Phase::each, &body);
+}
+
 const Pair kPairs[] = {
     {"the same", [](Graph& g, ValueId x, ValueId y) { two(g, op(g, Op::sub, x, y), op(g, Op::sub, x, y)); },
      true},
@@ -272,6 +283,16 @@ const Pair kPairs[] = {
      [](Graph& g, ValueId x, ValueId) {
          two(g, g.apply(Op::pow, {x}, {number(Attr::exponent, 2)}),
              g.apply(Op::pow, {x}, {number(Attr::exponent, 3)}));
+     },
+     false},
+    {"equal bodies",
+     [](Graph& g, ValueId x, ValueId) { two(g, body_of(g, x, Op::exp), body_of(g, x, Op::exp)); }, true},
+    {"bodies of other operators",
+     [](Graph& g, ValueId x, ValueId) { two(g, body_of(g, x, Op::exp), body_of(g, x, Op::log)); }, false},
+    {"bodies of other exponents",
+     [](Graph& g, ValueId x, ValueId) {
+         const Attribute square = number(Attr::exponent, 2), cube = number(Attr::exponent, 3);
+         two(g, body_of(g, x, Op::pow, &square), body_of(g, x, Op::pow, &cube));
      },
      false},
     {"other axes",
@@ -927,6 +948,31 @@ void test_normalised_rows_are_not_kept(void**) {
     assert_true(is_same);
 }
 
+// Of a body of two results, one of which is read, what the other one needs is left out where it grows.
+void test_what_nobody_reads_is_left_out_of_bodies(void**) {
+    std::string operators;
+    {
+        Graph graph(test_heap());
+        const ValueId x = graph.input("x", DType::f32, {4});
+        Body body{Allocator(test_heap())};
+        for (const Op name : {Op::exp, Op::abs}) {
+            BodyOp& added = body.ops.emplace_back();
+            added.op = name;
+            added.inputs.push_back(~0);
+        }
+        body.results = {0, 1};
+        const ValueId both = graph.apply(Op::fused, &x, 1, nullptr, 0, Phase::each, &body);
+        graph.output("y", graph.apply(Op::tanh, {both + 1}));
+        const Graph result = run_passes(graph, kAllPasses, test_heap());
+        for (const Node& node : result.nodes)
+            for (const BodyOp& each : node.body.ops) (operators += op_row(each.op).name) += ' ';
+    }
+    const bool right = operators == "abs tanh ";
+    if (!right) print_error("%s\n", operators.c_str());
+    operators = std::string();
+    assert_true(right);
+}
+
 // A body is never larger than a kernel can be, however long the chain and however many the operands.
 void test_bodies_stay_small(void**) {
     std::size_t most_ops = 0, most_inputs = 0, most_results = 0;
@@ -1022,6 +1068,7 @@ int main() {
         cmocka_unit_test(test_weight_gradients_that_pair),
         cmocka_unit_test(test_rows_that_become_one_kernel),
         cmocka_unit_test(test_normalised_rows_are_not_kept),
+        cmocka_unit_test(test_what_nobody_reads_is_left_out_of_bodies),
         cmocka_unit_test(test_bodies_stay_small),
         cmocka_unit_test(test_a_broken_pass_is_named),
         cmocka_unit_test(test_divergence_names_pass_and_node),

@@ -291,6 +291,10 @@ void test_parts_stay_apart_where_the_arena_would_grow(void**) {
                                place(late).offset == place(whole).offset + 16 * sizeof(float);
         assert_int_equal(are_parts, between == 1);
         assert_int_equal(plan->regions[0].bytes, between == 1 ? 1216 : 4224);
+        const auto live = live_bytes(*plan, test_heap());
+        for (std::size_t s = 0; s < plan->steps.size(); ++s)  // a part counts once, in its whole
+            if (plan->graph.node(plan->steps[s].node).op == Op::concat)
+                assert_int_equal(live[s], between == 1 ? 17 * 64 : 2 * 17 * 64);
     }
 }
 

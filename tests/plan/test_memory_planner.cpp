@@ -290,6 +290,30 @@ void test_search_keeps_to_its_heap(void**) {
     assert_true(calls > 10);
 }
 
+// Sizes and times as large as can be: what is only measured by their product may not wrap around, and the
+// limit of steps per buffer neither.
+void test_huge_buffers_are_put_together(void**) {
+    Random random(11);
+    const Lifetimes small = cut_rectangle(24, 60, 1 << 14, random);
+    Lifetimes huge = small;
+    for (Lifetime& life : huge) {
+        life.bytes <<= 44;
+        life.first_step <<= 25;
+        life.last_step = ((life.last_step + 1) << 25) - 1;
+    }
+    MemoryPlanOptions options;
+    options.search_steps_per_buffer = ~std::uint64_t{0};
+    options.goal = 1;  // below the bound: the bound
+    const MemoryPlan first = plan_memory(huge, kNoSearch), plan = plan_memory(huge, options);
+    const char* const wrong = fault(huge, plan);
+    const std::uint64_t bound = live_bytes_bound(huge);
+    if (wrong != nullptr) print_error("%s\n", wrong);
+    assert_null(wrong);
+    assert_true(first.arena_bytes > bound);
+    assert_true(plan.arena_bytes == bound);
+    assert_true(plan.search_steps > 0 && plan.search_steps <= options.search_steps);
+}
+
 void test_sizes_beyond_64_bits_are_refused(void**) {
     const std::uint64_t huge = ~std::uint64_t{0} - 100;
     const Failure one = failure_of([&] { plan_memory({{~std::uint64_t{0}, 0, 1}}); });
@@ -307,6 +331,7 @@ int main() {
         cmocka_unit_test(test_waste_is_small),
         cmocka_unit_test(test_same_plan_again),
         cmocka_unit_test(test_thousands_of_buffers),
+        cmocka_unit_test(test_huge_buffers_are_put_together),
         cmocka_unit_test(test_sizes_beyond_64_bits_are_refused),
         cmocka_unit_test(test_cut_rectangles_are_put_together),
         cmocka_unit_test(test_search_makes_nothing_worse),

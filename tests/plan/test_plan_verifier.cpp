@@ -32,6 +32,15 @@ HeapPtr<Plan> update_plan() {
     return plan_of(std::move(graph), 1);
 }
 
+// A look-up by ids, and a state of integers beside it, of which nothing is known.
+HeapPtr<Plan> state_plan() {
+    Graph graph(test_heap());
+    const ValueId table = graph.parameter("table", {10, 4}, {});
+    graph.state("counts", DType::i32, {3});
+    graph.output("y", graph.apply(Op::gather, {table, graph.input("ids", DType::i32, {3})}));
+    return plan_of(std::move(graph), 1);
+}
+
 // (x w) + t and its exponential, t = tanh(x): results of an epilogue, and what it reads.
 HeapPtr<Plan> epilogue_plan() {
     Graph graph(test_heap());
@@ -86,6 +95,9 @@ std::size_t step_of(const Plan& plan, Op op) {
     for (std::size_t s = 0; s < plan.steps.size(); ++s)
         if (plan.graph.node(plan.steps[s].node).op == op) return s;
     return 0;
+}
+std::size_t step_node(const Plan& plan, Op op) {
+    return static_cast<std::size_t>(plan.steps[step_of(plan, op)].node);
 }
 Region& region(Plan& plan, const char* name) {
     for (Region& r : plan.regions)
@@ -240,6 +252,9 @@ const Mutation kMutations[] = {
     {"no limit for ids", step_plan, [](Plan& p) { p.limits.clear(); }, "outside of the table"},
     {"a limit that is too high", step_plan, [](Plan& p) { p.limits[0].high += 1; }, "outside of the table"},
     {"a limit that is too low", step_plan, [](Plan& p) { p.limits[0].low = -1; }, "outside of the table"},
+    {"ids that are a state's", state_plan,
+     [](Plan& p) { p.graph.nodes[step_node(p, Op::gather)].inputs[1] = p.graph.find_source("counts"); },
+     "outside of the table"},
     {"a limit of another region", step_plan, [](Plan& p) { p.limits[0].region = 0; },
      "is not that of an input"},
     // bill

@@ -4,6 +4,7 @@
 
 #include "engine/runtime/checkpoint.h"
 #include "engine/runtime/loss.h"
+#include "engine/runtime/trainer.h"
 #include "tests/support/cmocka_cpp.h"
 #include "tests/support/errors.h"
 
@@ -128,6 +129,73 @@ void test_frozen_parameters_come_back(void**) {
     assert_false(has(subject.described(subject.options(VOLTA_LOSS_MSE)).integers, "frozen_parameters"));
 }
 
+// A base's parameters are its own: adapters alone are trained.
+void test_a_base_stays_as_it_is(void**) {
+    Subject subject;
+    for (const char* name : {"of.base", "of.adapter"})
+        subject.model.parameters.push_back(
+            {std::pmr::string(name, heap()), DType::f32, Shape{2}, nullptr, Buffer()});
+    const TrainingState all = subject.described(subject.options(VOLTA_LOSS_MSE));
+    subject.model.parameters[0].is_lent = true;
+    const TrainingState adapters = subject.described(subject.options(VOLTA_LOSS_MSE));
+    assert_true(options_of_checkpoint(adapters, subject.model, heap()).spec.frozen ==
+                std::pmr::vector<std::int32_t>({0}));
+    assert_failure(failure_of([&] { options_of_checkpoint(all, subject.model, heap()); }),
+                   VOLTA_CORRUPT_MODEL,
+                   "the checkpoint trains of.base, which is of the base that its adapters are on");
+}
+
+// Shards change what a step computes: a run goes on with as many.
+void test_other_shards_are_refused(void**) {
+    const Subject subject;
+    volta_trainer_options c = subject.options(VOLTA_LOSS_MSE);
+    const TrainerOptions one = subject.read(c);
+    c.micro_batches = c.shards = 2;
+    const TrainerOptions two = subject.read(c);
+    assert_failure(failure_of([&] { require_same_options(two, one, subject.model, heap()); }),
+                   VOLTA_INVALID_ARGUMENT, "shards is 2, the checkpoint was trained with 1");
+    assert_failure(failure_of([&] { require_same_options(one, two, subject.model, heap()); }),
+                   VOLTA_INVALID_ARGUMENT, "shards is 1, the checkpoint was trained with 2");
+    require_same_options(two, two, subject.model, heap());
+}
+
+// AdamW has two states of each parameter; of one without the second, nothing goes on.
+void test_a_lost_state_is_named(void**) {
+    ContextOptions options;
+    options.thread_count = 1;
+    Context* const made = Context::create(options);
+    const ContextRef context(made);
+    made->release();
+    Graph graph(heap());
+    const ValueId x = graph.input("x", DType::f32, {4, 3});
+    graph.output("y", graph.apply(Op::mul, {x, graph.parameter("w", {3}, {})}));
+    const ModelRef model = Model::create(graph, 1, heap(), heap());
+    const std::int64_t shape[] = {4, 3};
+    volta_trainer_options c = {};
+    c.struct_size = sizeof c;
+    c.input_shapes = shape;
+    c.input_extent_count = 2;
+    c.loss = VOLTA_LOSS_MSE;
+    const float zeros[3] = {};
+    const auto resumed_with = [&](std::initializer_list<std::pair<const char*, Shape>> states) {
+        TrainingState& state = model->training.emplace(heap());
+        describe_options(read_trainer_options(c, *model, heap()), state);
+        for (const char* name : {"beta1_product", "beta2_product"}) add_number(state, name, 1);
+        for (const char* name : {"step", "data_epoch", "data_cursor", "data_hash_high", "data_hash_low"})
+            add_integer(state, name, 0);
+        for (const auto& [name, of] : states)
+            state.tensors.push_back(
+                NamedTensor{std::pmr::string(name, heap()), DType::f32, of, zeros, Buffer()});
+        sort_by_name(state);
+        return failure_of([&] { Trainer::resume(context, model, nullptr, nullptr); });
+    };
+    const Failure whole = resumed_with({{"w/m", {3}}, {"w/v", {3}}}), lost = resumed_with({{"w/m", {3}}}),
+                  shorter = resumed_with({{"w/m", {3}}, {"w/v", {2}}});
+    assert_string_equal(whole.text, "");
+    assert_failure(lost, VOLTA_CORRUPT_MODEL, "the checkpoint has no optimizer state w/v of 12 bytes");
+    assert_failure(shorter, VOLTA_CORRUPT_MODEL, "the checkpoint has no optimizer state w/v of 12 bytes");
+}
+
 void test_damaged_options_are_refused(void**) {
     const Subject subject;
     volta_trainer_options c = subject.options(VOLTA_LOSS_CROSS_ENTROPY);
@@ -172,6 +240,12 @@ void test_damaged_options_are_refused(void**) {
          },
          "the checkpoint's options are not valid: packed_documents is 2, it must be in 0 .. 1"},
         {[](TrainingState& s) { remove(s.numbers, "beta1"); }, "the checkpoint lacks the number beta1"},
+        {[](TrainingState& s) { remove(s.integers, "seed"); }, "the checkpoint lacks the integer seed"},
+        {[](TrainingState& s) {
+             for (NamedInteger& integer : s.integers)
+                 if (integer.name == "input_extents") integer.value = std::uint64_t{1} << 60;
+         },
+         "the checkpoint claims 1152921504606846976 input extents"},
     };
     for (const auto& row : rows) {
         TrainingState state = subject.described(c);
@@ -188,6 +262,9 @@ int main() {
         cmocka_unit_test(test_every_loss_comes_back),
         cmocka_unit_test(test_options_that_came_later_are_not_written_without_need),
         cmocka_unit_test(test_frozen_parameters_come_back),
+        cmocka_unit_test(test_a_base_stays_as_it_is),
+        cmocka_unit_test(test_other_shards_are_refused),
+        cmocka_unit_test(test_a_lost_state_is_named),
         cmocka_unit_test(test_damaged_options_are_refused),
     };
     return cmocka_run_group_tests_name("checkpoint options", tests, nullptr, nullptr);

@@ -1,5 +1,8 @@
 // The gateway and its context: what is cached, what a host may do to the floating-point environment, what a
 // run allocates, and that no pass, thread or instruction set can be seen in a result.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <new>
 #include <string>
@@ -366,14 +369,39 @@ void test_print_names_the_kernel_of_each_step(void**) {
 }
 
 void test_isa_above_the_processor_is_refused(void**) {
-    if (host_cpu().has(Isa::avx512)) return skip();
-    const Failure failure = failure_of([] {
+    // Where there is all that has a name, one that has none.
+    const bool has_all = host_cpu().has(Isa::avx512);
+    const Failure failure = failure_of([&] {
         ContextOptions options;
         options.isa_auto = false;
-        options.isa = Isa::avx512;
+        options.isa = has_all ? static_cast<Isa>(99) : Isa::avx512;
         Context::create(options)->release();
     });
-    assert_failure(failure, VOLTA_UNSUPPORTED, "avx512");
+    assert_failure(failure, VOLTA_UNSUPPORTED,
+                   has_all ? " has no unknown; its best is avx512" : " has no avx512; its best is ");
+}
+
+// A process that forks while a thread computes: the child does not wait for what nobody goes on with.
+void test_what_was_left_amid_is_refused(void**) {
+    int status = 0;
+    {
+        const ContextRef context = make_context(2);
+        const Program& program = context->plans().prepare(make_layer(3, false), {});
+        context->pool().begin_hot();
+        const pid_t child = fork();
+        if (child == 0) {
+            const Failure failure = failure_of([&] { run_program(*context, program, 1, kContractMxcsr); });
+            const bool is_right = failure.status == VOLTA_INVALID_STATE &&
+                                  strstr(failure.text,
+                                         "another thread was computing with this context when "
+                                         "the process forked") != nullptr;
+            _exit(is_right ? 0 : 1);
+        }
+        waitpid(child, &status, 0);
+        context->pool().end_hot();
+    }
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 // A valid graph that the backend cannot lower is refused with the operator's name.
@@ -436,6 +464,7 @@ int main() {
         cmocka_unit_test(test_no_pass_thread_or_isa_shows_in_a_result),
         cmocka_unit_test(test_print_names_the_kernel_of_each_step),
         cmocka_unit_test(test_isa_above_the_processor_is_refused),
+        cmocka_unit_test(test_what_was_left_amid_is_refused),
         cmocka_unit_test(test_operator_without_a_kernel_is_named),
         cmocka_unit_test(test_refused_code_is_told_once),
     };

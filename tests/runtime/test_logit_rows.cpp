@@ -100,6 +100,73 @@ void test_other_operators_stay_whole(void**) {
     assert_int_equal(rows["head"], 1);
 }
 
+// Between the look-up of tokens and a head: "" where that keeps tokens apart.
+std::string obstacle_of(ValueId (*between)(Graph& graph, ValueId x), std::pmr::memory_resource* heap) {
+    Graph model(heap);
+    const ValueId tokens = model.input("tokens", DType::i32, {-1, -1});
+    const ValueId x = model.apply(Op::gather, {model.parameter("table", {40, 16}, {}), tokens});
+    model.output("logits",
+                 model.apply(Op::matmul, {between(model, x), model.parameter("head", {16, 40}, {})}));
+    return std::string(decode_obstacle(model, heap));
+}
+
+void test_what_joins_tokens_is_named(void**) {
+    TestHeap heap;
+    const struct {
+        const char* what;
+        ValueId (*between)(Graph& graph, ValueId x);
+        const char* joining;  // NULL: tokens stay apart
+    } rows[] = {
+        {"nothing", [](Graph&, ValueId x) { return x; }, nullptr},
+        {"a sum over a token",
+         [](Graph& g, ValueId x) {
+             const ValueId sum = g.apply(Op::sum, {x}, {list(Attr::axes, {2}), number(Attr::keep_dims, 1)});
+             return g.apply(Op::mul, {x, sum});
+         },
+         nullptr},
+        {"a sum over the tokens of a sequence",
+         [](Graph& g, ValueId x) {
+             const ValueId sum = g.apply(Op::sum, {x}, {list(Attr::axes, {1}), number(Attr::keep_dims, 1)});
+             return g.apply(Op::mul, {x, sum});
+         },
+         "sum"},
+        {"a sum of everything",
+         [](Graph& g, ValueId x) {
+             return g.apply(Op::mul, {x, g.apply(Op::sum, {x})});
+         },
+         "sum"},
+        {"a sum of all squares",
+         [](Graph& g, ValueId x) {
+             return g.apply(Op::mul, {x, g.apply(Op::square_sum, {x})});
+         },
+         "square_sum"},
+        {"tokens repeated as often as the graph says",
+         [](Graph& g, ValueId x) {
+             return g.apply(Op::broadcast_to, {x}, {list(Attr::shape, {3, 7, 16})});
+         },
+         "broadcast_to"},
+        {"a token's elements, in an order of axes that leaves them",
+         [](Graph& g, ValueId x) {
+             const ValueId square = g.apply(Op::matmul, {x, g.parameter("w", {16, 16}, {})});
+             return g.apply(Op::transpose, {square}, {list(Attr::permutation, {0, 1, 2})});
+         },
+         nullptr},
+        {"sequences and their tokens turned",
+         [](Graph& g, ValueId x) {
+             return g.apply(Op::transpose, {x}, {list(Attr::permutation, {1, 0, 2})});
+         },
+         "transpose"},
+    };
+    for (const auto& row : rows) {
+        const std::string found = obstacle_of(row.between, heap.structures());
+        const std::string wanted =
+            row.joining == nullptr ? "" : std::string("(") + row.joining + ") joins tokens";
+        const bool right = row.joining == nullptr ? found.empty() : found.find(wanted) != found.npos;
+        if (!right) print_error("%s: '%s'\n", row.what, found.c_str());
+        assert_true(right);
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -107,6 +174,7 @@ int main() {
         cmocka_unit_test(test_the_last_block_of_a_gpt),
         cmocka_unit_test(test_the_last_block_of_a_llama),
         cmocka_unit_test(test_other_operators_stay_whole),
+        cmocka_unit_test(test_what_joins_tokens_is_named),
     };
     return cmocka_run_group_tests_name("logit_rows", tests, nullptr, nullptr);
 }

@@ -114,6 +114,24 @@ void test_sampler_equals_oracle(void**) {
     assert_int_equal(mistakes, 0);
 }
 
+// 1023 weights of 2^-54 and one of 1: the small ones count in the sum of all, and are lost behind the large
+// one. So the walk from the largest on never has enough, and keeps all.
+void test_all_are_kept_where_rounding_never_has_enough(void**) {
+    std::pmr::memory_resource* heap = std::pmr::new_delete_resource();
+    const SamplerOptions options = {1, 0, 1 - 1e-16, 0, 1, 5};
+    std::vector<float> logits(1024, -37.5f);
+    logits.back() = 0;
+    Sampler sampler(1024, heap, heap);
+    sampler.prepare(options);
+    int mistakes = 0;
+    for (std::uint32_t position = 1; position < 40; ++position) {
+        std::vector<float> given = logits;
+        mistakes += sampler.next(options, given.data(), nullptr, 0, position) !=
+                    oracle(options, logits, {}, position);
+    }
+    assert_int_equal(mistakes, 0);
+}
+
 void test_draws_follow_the_weights(void**) {
     SamplerOptions options;
     options.temperature = 1;
@@ -147,6 +165,7 @@ void test_nan_and_infinity(void**) {
 
 int main() {
     const CMUnitTest tests[] = {cmocka_unit_test(test_sampler_equals_oracle),
+                                cmocka_unit_test(test_all_are_kept_where_rounding_never_has_enough),
                                 cmocka_unit_test(test_draws_follow_the_weights),
                                 cmocka_unit_test(test_nan_and_infinity)};
     return cmocka_run_group_tests(tests, nullptr, nullptr);
