@@ -32,7 +32,8 @@ COVERAGE_MIN ?= 90
 # what reads other programs' files, and jitgen.
 CORE_FOLDERS := (engine/(api|backend|base|graph|group|model|numerics|passes|plan|runtime|tape)|jitgen)(/.*)?
 COVERAGE_FOLDERS ?= engine/api=97 engine/graph=97 engine/plan=97 engine/model=97 engine/import.*=97 $(CORE_FOLDERS)=99
-# Tests of `make nightly` that alone reach code of devices and of row kernels: repeats of the others reach nothing more.
+# Tests of `make nightly` that alone reach code of devices and of row kernels: repeats of the others reach
+# nothing more, and test_backend_on_cuda takes a quarter of an hour for 50 lines.
 COVERAGE_ALSO := ^(test_row_kernels|test_device_.*|test_tensor_attention_plans|test_product_choices|test_cublaslt_plans|test_mixed_training|.*_on_cuda)$$
 # Further arguments of bench/make_bench.py and bench/perf_check.py.
 BENCH_FLAGS  ?=
@@ -202,7 +203,7 @@ coverage: ## line coverage of the tests, per folder; at least COVERAGE_MIN per c
 	@$(call build,build-coverage)
 	@find build-coverage -name '*.gcda' -delete
 	@$(call run_tests,build-coverage,-LE '^(binary|nightly|memcheck)$$' --quiet) || true
-	@$(call run_tests,build-coverage,-L '^nightly$$' -R '$(COVERAGE_ALSO)' --quiet) || true
+	@$(call run_tests,build-coverage,-L '^nightly$$' -R '$(COVERAGE_ALSO)' -E '^test_backend_on_cuda$$' --quiet) || true
 	@sh tools/coverage.sh --least $(COVERAGE_MIN) $(foreach folder,$(COVERAGE_FOLDERS),--folder '$(folder)') build-coverage
 
 mutants: ## which tests notice the planted faults: today's sixth; ALL=1: all of them, within 90 minutes
