@@ -303,7 +303,7 @@ GroupRef join_at(const std::string& address, std::uint32_t rank, double timeout 
 
 void test_a_host_may_stand_in_brackets(void**) {
     const Place place("tcp");
-    const std::string address = place.address();
+    const std::string& address = place.address();
     const std::string bracketed = "[127.0.0.1]" + address.substr(address.rfind(':'));
     Processes processes(2, [&](std::uint32_t rank, Outcome& outcome) {
         join_at(rank == 0 ? bracketed : address, rank);
