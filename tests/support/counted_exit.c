@@ -1,4 +1,5 @@
-/* In builds that count lines, _exit of test programs: what a forked child has counted is written before it ends. */
+/* In builds that count lines, _exit of test programs: what a forked child has counted is written before it
+ * ends. */
 void __gcov_dump(void);
 void __real__exit(int status);
 void __wrap__exit(int status);
