@@ -262,7 +262,9 @@ class GraphMaker {
     }
 
   private:
-    void keep(volta_status status, volta_value value) {
+    // A reference: what the call that gives the status has written, in whatever order arguments are
+    // evaluated.
+    void keep(volta_status status, const volta_value& value) {
         if (worked(status)) values_.push_back(value);
     }
     std::string name() { return "v" + std::to_string(values_.size()) + "_" + std::to_string(names_++); }

@@ -39,7 +39,7 @@ Status listen_to(volta_context* context, Host& host) {
 
 std::string hash_of(const volta_model* model) {
     char text[33] = "";
-    return volta_model_hash(model, text) == VOLTA_OK ? text : volta_last_error();
+    return volta_model_hash(model, text) == VOLTA_OK ? text : "";
 }
 
 std::string contents(const std::string& path) {
@@ -138,7 +138,9 @@ struct Case {
 
 std::string nothing(const World&) { return ""; }
 
-Status give(Status status, volta_model* made, std::string& result) {
+// `made` is a reference: what the call that gives the status has written, in whatever order arguments are
+// evaluated.
+Status give(Status status, volta_model* const& made, std::string& result) {
     if (status == VOLTA_OK) result = hash_of(made);
     volta_model_release(made);
     return status;
@@ -363,7 +365,7 @@ bool survives(const Case& one) {
     std::string result;
     host = {};
     if (one.call(world, result) != VOLTA_OK) return complain("fails afterwards", 0);
-    if (result != expected) return complain("gives something else afterwards", 0);
+    if (result.empty() || result != expected) return complain("gives something else afterwards", 0);
     return true;
 }
 
