@@ -16,6 +16,7 @@
 
 #include "tests/support/cmocka_cpp.h"
 #include "tests/support/public_header.h"
+#include "tests/support/sampled.h"
 #include "volta.h"
 
 namespace volta::test {
@@ -148,7 +149,8 @@ inline bool answers(const Case& one, const std::vector<Field>& fields, size_t si
     return true;
 }
 
-// All sizes up to a newer header's, and absurd ones. `before`: each call.
+// All sizes up to a newer header's (of those a sample where one is wanted), and absurd ones. `before`: each
+// call.
 inline void assert_every_size(
     const Case& one, const std::vector<HeaderStruct>& structs, LastError last_error,
     const std::function<void()>& before = [] {}) {
@@ -156,7 +158,9 @@ inline void assert_every_size(
     const std::vector<Field> fields = fields_of(one, structs);
     std::vector<size_t> sizes = {kMost + 1, static_cast<size_t>(1) << 32, SIZE_MAX / 2, SIZE_MAX - 7,
                                  SIZE_MAX};
-    for (size_t size = 0; size <= bytes_of(fields) + kBeyond; ++size) sizes.push_back(size);
+    for (size_t size = 0; size <= bytes_of(fields); ++size) sizes.push_back(size);
+    for (size_t more = 1; more <= kBeyond; more += static_cast<size_t>(sample_stride()))
+        sizes.push_back(bytes_of(fields) + more);
     int cut = 0;
     for (const size_t size : sizes) {
         before();
