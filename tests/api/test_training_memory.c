@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tests/api/api_test.h"
+#include "tests/support/sampled.h"
 
 enum { kBatch = 4, kSteps = 3, kSide = 32, kClasses = 10, kHash = 33 };
 
@@ -139,6 +140,7 @@ static void test_every_budget_has_the_same_bits(void** state) {
     (void)state;
     for (int s = 0; s < kSubjectCount; ++s)
         for (uint32_t parts = 1; parts <= 2; ++parts) { /* threads, and micro-batches of a step */
+            if (!sample_takes_next()) continue;
             volta_context* context;
             assert_ok(context_on(NULL, parts, 0, 0, &context));
             check_budgets(context, &kSubjects[s], parts);
@@ -227,6 +229,7 @@ static void test_a_smaller_budget_is_no_larger_plan(void** state) {
     volta_context* context;
     assert_ok(context_on(NULL, 1, 0, 0, &context));
     for (int s = 0; s < kSubjectCount; ++s) {
+        if (!sample_takes_next()) continue;
         volta_trainer_options options = options_of(&kSubjects[s]);
         volta_bill fastest = VOLTA_BILL_INIT;
         volta_training_cost cost = VOLTA_TRAINING_COST_INIT;
@@ -310,6 +313,7 @@ static void check_hosts_budget(const subject* of, const volta_trainer_options* o
 static void test_a_hosts_budget_is_met(void** state) {
     (void)state;
     for (int s = 0; s < kSubjectCount; ++s) {
+        if (!sample_takes_next()) continue;
         const volta_trainer_options options = options_of(&kSubjects[s]);
         check_hosts_budget(&kSubjects[s], &options);
     }
@@ -349,6 +353,7 @@ static void test_the_steps_of_a_plan_are_its_bill(void** state) {
     assert_ok(context_on(NULL, 1, 0, 0, &context));
     for (int s = 0; s < kSubjectCount; ++s)
         for (int smallest = 0; smallest < 2; ++smallest) {
+            if (!sample_takes_next()) continue;
             volta_bill bill = VOLTA_BILL_INIT;
             volta_training_cost cost = VOLTA_TRAINING_COST_INIT;
             volta_trainer_options options = options_of(&kSubjects[s]);
@@ -528,6 +533,7 @@ static void test_updates_in_the_backward_pass(void** state) {
     (void)state;
     for (int s = 0; s < kSubjectCount; ++s)
         for (int optimizer = VOLTA_ADAMW; optimizer <= (s == 0 ? VOLTA_ADAGRAD : VOLTA_ADAMW); ++optimizer) {
+            if (!sample_takes_next()) continue;
             char apart[kHash], within[kHash];
             volta_trainer_options options = options_of(&kSubjects[s]);
             volta_bill bill = VOLTA_BILL_INIT, early = VOLTA_BILL_INIT;
@@ -621,6 +627,7 @@ static void test_clipping_with_updates_in_the_backward_pass(void** state) {
     (void)state;
     for (int s = 0; s < kSubjectCount; ++s)
         for (int optimizer = VOLTA_ADAMW; optimizer <= (s == 1 ? VOLTA_ADAMW : VOLTA_ADAGRAD); ++optimizer) {
+            if (!sample_takes_next()) continue;
             volta_trainer_options options = options_of(&kSubjects[s]);
             volta_context* context;
             options.optimizer = optimizer;
@@ -636,6 +643,7 @@ static void test_clipping_with_updates_in_the_backward_pass(void** state) {
 static void test_a_hosts_budget_holds_both_passes(void** state) {
     (void)state;
     for (int s = 0; s < kSubjectCount; s += 2) {
+        if (!sample_takes_next()) continue;
         volta_trainer_options options = options_of(&kSubjects[s]);
         options.clip_norm = kClip;
         options.update_in_backward = 1;

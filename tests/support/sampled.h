@@ -12,4 +12,10 @@ static inline int sample_stride(void) {
     return stride > 0 ? stride : 1;
 }
 
+/* Whether the next row, of those that this program has asked about, is in the sample. */
+static inline int sample_takes_next(void) {
+    static int rows;
+    return rows++ % sample_stride() == 0;
+}
+
 #endif
