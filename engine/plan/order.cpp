@@ -1,7 +1,9 @@
 #include "engine/plan/order.h"
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
+#include <utility>
 
 #include "engine/base/error.h"
 #include "engine/plan/sharing.h"
@@ -85,14 +87,19 @@ class Dependencies {
     std::pmr::vector<std::pmr::vector<NodeId>> readers_;  // of a content, steps only
 };
 
-// How much the arena grows by a step: what is born with it less what nobody reads behind it.
+// How much the arena grows by a step: what is born with it less what nobody reads behind it. It changes where
+// a memory has one reader left, and is kept then: each step is looked at as often as it has inputs, however
+// many may run.
 class Growth {
   public:
     Growth(const Graph& graph, const Identity& identity, std::uint32_t micro_batches)
         : graph_(graph),
           identity_(identity),
           bytes_(graph.values.size(), 0, graph.heap()),
-          readers_(graph.values.size(), 0, graph.heap()) {
+          readers_(graph.values.size(), 0, graph.heap()),
+          left_(graph.values.size(), 0, graph.heap()),
+          seen_(graph.values.size(), -1, graph.heap()),
+          growth_(graph.nodes.size(), 0, graph.heap()) {
         for (const Node& node : graph.nodes) {
             if (!is_step(node) || (micro_batches > 1 && persists(node))) continue;
             for (ValueId value = node.first_output; value < node.first_output + node.output_count; ++value)
@@ -100,8 +107,16 @@ class Growth {
                     bytes_[at(value)] = tensor_bytes(graph.value(value).dtype, graph.value(value).shape);
         }
         for (const GraphOutput& output : graph.outputs) bytes_[at(identity.bytes(output.value))] = 0;
-        for (const Node& node : graph.nodes)
-            if (is_step(node)) for_each_read(node, [&](std::size_t owner) { ++readers_[owner]; });
+        for (NodeId n = 0; n < static_cast<NodeId>(graph.nodes.size()); ++n) {
+            if (!is_step(graph.node(n))) continue;
+            growth_[at(n)] = born(n);
+            for_each_read(n, [&](std::size_t owner) {
+                ++readers_[owner];
+                left_[owner] += n;
+            });
+        }
+        for (std::size_t owner = 0; owner < readers_.size(); ++owner)
+            if (readers_[owner] == 1) free_with_last(owner);
     }
 
     std::int64_t born(NodeId n) const {
@@ -111,13 +126,7 @@ class Growth {
             if (identity_.bytes(value) == value) bytes += static_cast<std::int64_t>(bytes_[at(value)]);
         return bytes;
     }
-    std::int64_t of(NodeId n) const {
-        std::int64_t growth = born(n);
-        for_each_read(graph_.node(n), [&](std::size_t owner) {
-            if (readers_[owner] == 1) growth -= static_cast<std::int64_t>(bytes_[owner]);
-        });
-        return growth;
-    }
+    std::int64_t of(NodeId n) const { return growth_[at(n)]; }
 
     // Of what is born, the bytes that may lie where an input lies that dies.
     std::int64_t shared(NodeId n) const {
@@ -132,8 +141,13 @@ class Growth {
         return bytes;
     }
 
-    void run(NodeId n) {
-        for_each_read(graph_.node(n), [&](std::size_t owner) { --readers_[owner]; });
+    // changed(m): m grows less from now on.
+    template <class Changed>
+    void run(NodeId n, Changed changed) {
+        for_each_read(n, [&](std::size_t owner) {
+            left_[owner] -= n;
+            if (--readers_[owner] == 1) changed(free_with_last(owner));
+        });
     }
 
   private:
@@ -145,20 +159,29 @@ class Growth {
 
     // Each memory once, however often the node reads it.
     template <class Visit>
-    void for_each_read(const Node& node, Visit visit) const {
-        for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-            const ValueId owner = identity_.bytes(node.inputs[i]);
-            const auto is_same = [&](ValueId before) { return identity_.bytes(before) == owner; };
-            if (std::none_of(node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(i),
-                             is_same))
-                visit(at(owner));
+    void for_each_read(NodeId n, Visit visit) {
+        ++walk_;
+        for (const ValueId input : graph_.node(n).inputs) {
+            const std::size_t owner = at(identity_.bytes(input));
+            if (std::exchange(seen_[owner], walk_) != walk_) visit(owner);
         }
+    }
+
+    // Of a memory with one reader left, which it returns.
+    NodeId free_with_last(std::size_t owner) {
+        const auto last = static_cast<NodeId>(left_[owner]);
+        growth_[at(last)] -= static_cast<std::int64_t>(bytes_[owner]);
+        return last;
     }
 
     const Graph& graph_;
     const Identity& identity_;
     std::pmr::vector<std::uint64_t> bytes_;   // of the arena, by the value that first had them
     std::pmr::vector<std::int32_t> readers_;  // that have not run
+    std::pmr::vector<std::int64_t> left_;     // the sum of their numbers: of one, its own
+    std::pmr::vector<std::int64_t> seen_;     // the last walk over a node's inputs that met it
+    std::int64_t walk_ = 0;
+    std::pmr::vector<std::int64_t> growth_;  // by node
 };
 
 // Puts the nodes in a row: of all that may run one of the lowest phase, by a preference.
@@ -189,26 +212,34 @@ class Sorter {
     // than the graph has it. Of equal ones the first in the graph.
     std::pmr::vector<Step> by_growth(bool as_freed) {
         Growth growth(graph_, identity_, options_.micro_batches);
-        std::pmr::vector<NodeId> ready(graph_.heap());
-        const auto rank = [&](NodeId n) {
+        std::pmr::vector<Rank> ready(graph_.heap());  // a heap; a step whose rank has changed is there again
+        std::pmr::vector<bool> may_run(graph_.nodes.size(), false, graph_.heap());
+        const auto push = [&](NodeId n) {
             const Turn turn = turn_of(n);
             const std::int64_t grows = turn.behind != n ? INT64_MIN : growth.of(n);  // follows at once
-            return std::make_tuple(turn.phase, as_freed ? std::min<std::int64_t>(grows, 0) : grows,
-                                   turn.behind, n);
+            ready.emplace_back(turn.phase, as_freed ? std::min<std::int64_t>(grows, 0) : grows, turn.behind,
+                               n);
+            std::push_heap(ready.begin(), ready.end(), std::greater<>());
+        };
+        const auto pop = [&] {
+            std::pop_heap(ready.begin(), ready.end(), std::greater<>());
+            const auto n = std::get<3>(ready.back());
+            ready.pop_back();
+            return n;
         };
         return run(
-            ready, [&](NodeId n) { ready.push_back(n); },
+            ready,
+            [&](NodeId n) {
+                may_run[at(n)] = true;
+                push(n);
+            },
             [&] {
-                auto next = ready.begin();
-                auto least = rank(*next);
-                for (auto other = next + 1; other != ready.end(); ++other) {
-                    const auto others = rank(*other);
-                    if (others < least) std::tie(least, next) = std::make_tuple(others, other);
-                }
-                const NodeId n = *next;
-                *next = ready.back();
-                ready.pop_back();
-                growth.run(n);
+                const NodeId n = pop();
+                may_run[at(n)] = false;
+                growth.run(n, [&](NodeId other) {
+                    if (may_run[at(other)]) push(other);
+                });
+                while (!ready.empty() && !may_run[at(std::get<3>(ready.front()))]) pop();  // have run
                 return n;
             });
     }
@@ -220,12 +251,15 @@ class Sorter {
         for (const Step& step : steps) {
             most = std::max(most, alive + growth.born(step.node) - growth.shared(step.node));
             alive += growth.of(step.node);
-            growth.run(step.node);
+            growth.run(step.node, [](NodeId) {});
         }
         return most;
     }
 
   private:
+    // Phase, growth, the node that it follows, node: the least runs.
+    using Rank = std::tuple<Phase, std::int64_t, NodeId, NodeId>;
+
     // When a node runs among those that may.
     struct Turn {
         Phase phase;
@@ -258,8 +292,8 @@ class Sorter {
     NodeId producer_of(ValueId value) const { return graph_.value(identity_.content(value)).producer; }
 
     // release(n): n may run; next(): which of `ready` does.
-    template <class Release, class Next>
-    std::pmr::vector<Step> run(const std::pmr::vector<NodeId>& ready, Release release, Next next) {
+    template <class Ready, class Release, class Next>
+    std::pmr::vector<Step> run(const Ready& ready, Release release, Next next) {
         std::pmr::vector<Step> steps(graph_.heap());
         std::pmr::vector<std::int32_t> waits_for(edges_.waits_for, graph_.heap());
         for (std::size_t n = 0; n < graph_.nodes.size(); ++n)

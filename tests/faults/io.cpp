@@ -62,9 +62,11 @@ class Campaign final {
             all_ = number_;
             number_ = 0;
         }
+        // What is tuned against the clock calls more or less often each time: these are the points of this
+        // walk.
         std::printf(
             "io: %llu of %llu points failed, %llu refused with a sentence, %llu borne with the same result\n",
-            static_cast<unsigned long long>(tried_), static_cast<unsigned long long>(all_),
+            static_cast<unsigned long long>(tried_), static_cast<unsigned long long>(number_),
             static_cast<unsigned long long>(refused_), static_cast<unsigned long long>(tried_ - refused_));
         return good_;
     }

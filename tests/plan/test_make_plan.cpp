@@ -424,13 +424,14 @@ void test_squares_follow_their_gradient(void**) {
     }
 }
 
-// Four wide results before the first of them is summed: with one after the other one is alive at a time.
+// Many wide results before the first of them is summed: with one after the other one is alive at a time,
+// however many may run.
 void test_an_order_for_memory(void**) {
-    const auto wide = [] {
+    const auto wide = [](int branches) {
         Graph graph(test_heap());
         const ValueId x = graph.input("x", DType::f32, {64, 1});
         std::vector<ValueId> products;
-        for (int i = 0; i < 4; ++i) {
+        for (int i = 0; i < branches; ++i) {
             const std::string name = "w" + std::to_string(i);
             products.push_back(graph.apply(Op::matmul, {x, graph.parameter(name.c_str(), {1, 4096}, {})}));
         }
@@ -442,12 +443,14 @@ void test_an_order_for_memory(void**) {
         graph.output("y", sum);
         return graph;
     };
-    PlanOptions options;
-    const std::uint64_t given = make_plan(wide(), options, test_heap())->bill.activations;
-    options.order = StepOrder::memory;
-    const std::uint64_t least = make_plan(wide(), options, test_heap())->bill.activations;
-    assert_true(given >= 4 * 64 * 4096 * sizeof(float));
-    assert_true(least < (64 * 4096 + 1024) * sizeof(float));
+    for (const int branches : {4, 1000}) {
+        PlanOptions options;
+        const std::uint64_t given = make_plan(wide(branches), options, test_heap())->bill.activations;
+        options.order = StepOrder::memory;
+        const std::uint64_t least = make_plan(wide(branches), options, test_heap())->bill.activations;
+        assert_true(given >= static_cast<std::uint64_t>(branches) * 64 * 4096 * sizeof(float));
+        assert_true(least < (64 * 4096 + 1024) * sizeof(float));
+    }
 }
 
 // Two updates that read each other's parameter, in a graph that the verifier has not seen.
