@@ -17,7 +17,11 @@ class Differentiator {
           graph_(target.graph),
           gradients_(target.graph.values.size(), -1, target.graph.heap()),
           needed_(target.graph.values.size(), 0, target.graph.heap()),
+          wanted_(target.graph.values.size(), -1, target.graph.heap()),
           uses_(target.graph.heap()) {
+        for (std::size_t i = backward_.gradients.size(); i-- > 0;)
+            wanted_[static_cast<std::size_t>(backward_.gradients[i].parameter)] =
+                static_cast<std::int32_t>(i);
         find_needed();
     }
 
@@ -95,11 +99,11 @@ class Differentiator {
     }
 
     void add_use(ValueId value, ValueId gradient) {
-        for (ParameterGradient& parameter : backward_.gradients)
-            if (parameter.parameter == value) {
-                parameter.contributions.push_back(gradient);
-                return;
-            }
+        const std::int32_t place = wanted_[static_cast<std::size_t>(value)];
+        if (place >= 0) {
+            backward_.gradients[static_cast<std::size_t>(place)].contributions.push_back(gradient);
+            return;
+        }
         ValueId& sum = gradients_[static_cast<std::size_t>(value)];
         sum = sum < 0 ? gradient : graph_.apply(Op::add, {sum, gradient});
     }
@@ -108,7 +112,8 @@ class Differentiator {
     Graph& graph_;
     std::pmr::vector<ValueId> gradients_;  // of the values that were there at the start; -1: none yet
     std::pmr::vector<char> needed_;
-    std::pmr::vector<GradientUse> uses_;  // of the node being visited
+    std::pmr::vector<std::int32_t> wanted_;  // which of backward_.gradients is the value's; -1: none
+    std::pmr::vector<GradientUse> uses_;     // of the node being visited
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "engine/base/error.h"
 #include "engine/graph/attributes.h"
@@ -80,21 +81,36 @@ Attribute list(Attr key, const Shape& shape) {
 }
 
 Graph::Graph(std::pmr::memory_resource* heap)
-    : nodes(heap), values(heap), outputs(heap), sources(heap), constants(heap) {}
+    : nodes(heap),
+      values(heap),
+      outputs(heap),
+      sources(heap),
+      constants(heap),
+      sources_by_name_(heap),
+      outputs_by_name_(heap) {}
 
 Graph::Graph(const Graph& other, std::pmr::memory_resource* heap)
     : nodes(other.nodes, heap),
       values(other.values, heap),
       outputs(other.outputs, heap),
       sources(other.sources, heap),
-      constants(other.constants, heap) {}
+      constants(other.constants, heap),
+      sources_by_name_(other.sources_by_name_, heap),
+      outputs_by_name_(other.outputs_by_name_, heap) {}
 
 // ---- Sources -----------------------------------------------------------------------------------
 
+std::size_t Graph::place_of_source(std::string_view name) const {
+    const auto before = [&](NodeId id, std::string_view wanted) { return node(id).name < wanted; };
+    return static_cast<std::size_t>(
+        std::lower_bound(sources_by_name_.begin(), sources_by_name_.end(), name, before) -
+        sources_by_name_.begin());
+}
+
 ValueId Graph::find_source(const char* name) const {
-    for (const SourceInfo& source : sources)
-        if (node(source.node).name == name) return node(source.node).first_output;
-    return -1;
+    const std::size_t place = place_of_source(name);
+    if (place == sources_by_name_.size() || node(sources_by_name_[place]).name != name) return -1;
+    return node(sources_by_name_[place]).first_output;
 }
 
 const SourceInfo& Graph::source(NodeId id) const {
@@ -130,9 +146,12 @@ ValueId Graph::add_source(Op op, const char* name, DType dtype, const SourceInfo
     node.op = op;
     node.name = name;
     make_room(sources, 1);
+    make_room(sources_by_name_, 1);
+    const auto place = static_cast<std::ptrdiff_t>(place_of_source(name));
     const ValueId id = append(std::move(node), &typed, 1);
     sources.push_back(info);
     sources.back().node = static_cast<NodeId>(nodes.size()) - 1;
+    sources_by_name_.insert(sources_by_name_.begin() + place, sources.back().node);
     return id;
 }
 
@@ -240,18 +259,51 @@ ValueId Graph::apply(Op op, std::initializer_list<ValueId> inputs,
                  static_cast<int>(attributes.size()), phase);
 }
 
+std::size_t Graph::place_of_output(std::string_view name) {
+    const auto name_of = [&](std::int32_t index) -> std::string_view {
+        return outputs[static_cast<std::size_t>(index)].name;
+    };
+    if (outputs_by_name_.size() != outputs.size()) {
+        outputs_by_name_.resize(outputs.size());
+        std::iota(outputs_by_name_.begin(), outputs_by_name_.end(), 0);
+        std::sort(outputs_by_name_.begin(), outputs_by_name_.end(),
+                  [&](std::int32_t a, std::int32_t b) { return name_of(a) < name_of(b); });
+    }
+    const auto before = [&](std::int32_t index, std::string_view wanted) { return name_of(index) < wanted; };
+    return static_cast<std::size_t>(
+        std::lower_bound(outputs_by_name_.begin(), outputs_by_name_.end(), name, before) -
+        outputs_by_name_.begin());
+}
+
 void Graph::output(const char* name, ValueId value_id) {
     require(name != nullptr && *name != '\0', "the name of an output is empty");
     require(value_id >= 0 && value_id < static_cast<ValueId>(values.size()),
             "output \"%s\": there is no such value in this graph", name);
     require(!is_stored(value(value_id).dtype), "output \"%s\" is a weight stored as %s, which no output is",
             name, dtype_name(value(value_id).dtype));
-    for (const GraphOutput& other : outputs)
-        require(other.name != name, "output \"%s\": there is already an output of this name", name);
+    const std::size_t place = place_of_output(name);
+    require(place == outputs_by_name_.size() ||
+                outputs[static_cast<std::size_t>(outputs_by_name_[place])].name != name,
+            "output \"%s\": there is already an output of this name", name);
     GraphOutput result(heap());
     result.name = name;
     result.value = value_id;
+    make_room(outputs, 1);
+    make_room(outputs_by_name_, 1);
     outputs.push_back(std::move(result));
+    outputs_by_name_.insert(outputs_by_name_.begin() + static_cast<std::ptrdiff_t>(place),
+                            static_cast<std::int32_t>(outputs.size()) - 1);
+}
+
+void Graph::cut(std::size_t node_count) noexcept {
+    if (node_count >= nodes.size()) return;
+    const auto value_count = static_cast<std::size_t>(nodes[node_count].first_output);
+    const auto goes = [&](NodeId id) { return static_cast<std::size_t>(id) >= node_count; };
+    sources_by_name_.erase(std::remove_if(sources_by_name_.begin(), sources_by_name_.end(), goes),
+                           sources_by_name_.end());
+    while (!sources.empty() && goes(sources.back().node)) sources.pop_back();
+    while (values.size() > value_count) values.pop_back();
+    while (nodes.size() > node_count) nodes.pop_back();
 }
 
 // ---- Copies ------------------------------------------------------------------------------------

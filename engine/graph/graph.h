@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory_resource>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -151,6 +152,8 @@ class Graph {
     // The same for a node that is put together: op, phase, inputs, attributes (any order), name and body.
     ValueId apply(Node&& node);
     void output(const char* name, ValueId value);
+    // Takes away what has come since it had so many nodes. No output may be of it.
+    void cut(std::size_t node_count) noexcept;
 
     // ---- reading ----
     const Value& value(ValueId id) const { return values[static_cast<std::size_t>(id)]; }
@@ -175,6 +178,13 @@ class Graph {
     ValueId add_source(Op op, const char* name, DType dtype, const SourceInfo& info);
     ValueId append(Node&& node, const TypedShape* outputs, std::size_t count);
     std::int32_t intern(const std::uint32_t* bits, std::size_t count);
+    // Where a name stands in one of the lists below, or would.
+    std::size_t place_of_source(std::string_view name) const;
+    std::size_t place_of_output(std::string_view name);
+
+    std::pmr::vector<NodeId> sources_by_name_;  // ascending: no hash that names in a file could make collide
+    // Ascending too. Of another number of outputs than there are it is of none: they may be cleared.
+    std::pmr::vector<std::int32_t> outputs_by_name_;
 };
 
 // Attributes in code: number(Attr::axis, 1), list(Attr::axes, {0, 1}).

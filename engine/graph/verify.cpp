@@ -1,6 +1,7 @@
 #include "engine/graph/verify.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "engine/base/error.h"
 #include "engine/graph/attributes.h"
@@ -19,6 +20,7 @@ class Verifier {
         for (id_ = 0; id_ < static_cast<NodeId>(graph_.nodes.size()); ++id_) {
             const Node& node = graph_.node(id_);
             if (!(node.op < Op::count_)) broken(node, "there is no such operator");
+            if (node.phase > Phase::update) broken(node, "there is no such phase");
             next_value = check_outputs(node, next_value);
             if (op_row(node.op).lowering == Lowering::source) {
                 check_source(node, &next_source);
@@ -35,6 +37,7 @@ class Verifier {
             fail(VOLTA_INTERNAL, "graph: %zu sources are described, %zu exist", graph_.sources.size(),
                  next_source);
         check_names();
+        check_readers_of_overwritten();
     }
 
   private:
@@ -155,33 +158,56 @@ class Verifier {
             if (!is_update && node.phase != Phase::each) broken(node, "it overwrites outside of phase each");
             if (std::count(node.inputs.begin(), node.inputs.end(), target) != 1)
                 broken(node, "it reads what it overwrites twice");
-            for (NodeId other = id_ + 1; other < static_cast<NodeId>(graph_.nodes.size()); ++other)
-                if (graph_.node(other).phase >= node.phase && reads(graph_.node(other), target))
-                    broken(node, "a later node reads what it overwrites");
-            for (const GraphOutput& output : graph_.outputs)
-                if (output.value == target) broken(node, "it overwrites an output of the graph");
         }
     }
 
-    static bool reads(const Node& node, ValueId value) {
-        return std::find(node.inputs.begin(), node.inputs.end(), value) != node.inputs.end();
+    // Of every node that overwrites, in the time of one walk: a step of training has an update for each
+    // parameter.
+    void check_readers_of_overwritten() {
+        std::pmr::vector<Readers> readers(graph_.values.size(), graph_.heap());
+        std::pmr::vector<bool> is_output(graph_.values.size(), false, graph_.heap());
+        for (id_ = 0; id_ < static_cast<NodeId>(graph_.nodes.size()); ++id_)
+            for (const ValueId input : graph_.node(id_).inputs)
+                readers[static_cast<std::size_t>(input)].last[static_cast<int>(graph_.node(id_).phase)] = id_;
+        for (const GraphOutput& output : graph_.outputs)
+            is_output[static_cast<std::size_t>(output.value)] = true;
+        for (id_ = 0; id_ < static_cast<NodeId>(graph_.nodes.size()); ++id_) {
+            const Node& node = graph_.node(id_);
+            for (const std::int8_t index : op_row(node.op).in_place) {
+                if (index < 0) continue;
+                const auto target = static_cast<std::size_t>(node.inputs[static_cast<std::size_t>(index)]);
+                for (int phase = static_cast<int>(node.phase); phase < kPhases; ++phase)
+                    if (readers[target].last[phase] > id_)
+                        broken(node, "a later node reads what it overwrites");
+                if (is_output[target]) broken(node, "it overwrites an output of the graph");
+            }
+        }
     }
 
     void check_names() const {
-        for (std::size_t i = 0; i < graph_.sources.size(); ++i)
-            for (std::size_t j = 0; j < i; ++j)
-                if (graph_.node(graph_.sources[i].node).name == graph_.node(graph_.sources[j].node).name)
-                    fail(VOLTA_INTERNAL, "graph: two sources are named \"%s\"",
-                         graph_.node(graph_.sources[i].node).name.c_str());
-        for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
-            const GraphOutput& output = graph_.outputs[i];
+        std::pmr::vector<std::string_view> names(graph_.heap());
+        for (const SourceInfo& source : graph_.sources) names.emplace_back(graph_.node(source.node).name);
+        check_unique(names, "sources");
+        names.clear();
+        for (const GraphOutput& output : graph_.outputs) {
             if (output.value < 0 || output.value >= static_cast<ValueId>(graph_.values.size()))
                 fail(VOLTA_INTERNAL, "graph: the output \"%s\" names no value", output.name.c_str());
-            for (std::size_t j = 0; j < i; ++j)
-                if (graph_.outputs[j].name == output.name)
-                    fail(VOLTA_INTERNAL, "graph: two outputs are named \"%s\"", output.name.c_str());
+            names.emplace_back(output.name);
         }
+        check_unique(names, "outputs");
     }
+
+    // Sorts the names, which end with a zero.
+    static void check_unique(std::pmr::vector<std::string_view>& names, const char* what) {
+        std::sort(names.begin(), names.end());
+        const auto twice = std::adjacent_find(names.begin(), names.end());
+        if (twice != names.end()) fail(VOLTA_INTERNAL, "graph: two %s are named \"%s\"", what, twice->data());
+    }
+
+    static constexpr int kPhases = static_cast<int>(Phase::update) + 1;
+    struct Readers {  // of a value
+        NodeId last[kPhases] = {-1, -1, -1};
+    };
 
     const Graph& graph_;
     NodeId id_ = 0;

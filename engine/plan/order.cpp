@@ -1,7 +1,6 @@
 #include "engine/plan/order.h"
 
 #include <algorithm>
-#include <functional>
 #include <tuple>
 #include <utility>
 
@@ -214,15 +213,16 @@ class Sorter {
         Growth growth(graph_, identity_, options_.micro_batches);
         std::pmr::vector<Rank> ready(graph_.heap());  // a heap; a step whose rank has changed is there again
         std::pmr::vector<bool> may_run(graph_.nodes.size(), false, graph_.heap());
+        const auto later = [](const Rank& a, const Rank& b) { return a > b; };
         const auto push = [&](NodeId n) {
             const Turn turn = turn_of(n);
             const std::int64_t grows = turn.behind != n ? INT64_MIN : growth.of(n);  // follows at once
             ready.emplace_back(turn.phase, as_freed ? std::min<std::int64_t>(grows, 0) : grows, turn.behind,
                                n);
-            std::push_heap(ready.begin(), ready.end(), std::greater<>());
+            std::push_heap(ready.begin(), ready.end(), later);
         };
         const auto pop = [&] {
-            std::pop_heap(ready.begin(), ready.end(), std::greater<>());
+            std::pop_heap(ready.begin(), ready.end(), later);
             const auto n = std::get<3>(ready.back());
             ready.pop_back();
             return n;

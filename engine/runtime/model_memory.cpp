@@ -1,11 +1,20 @@
 #include "engine/runtime/model_memory.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "engine/base/error.h"
 
 namespace volta {
 
 ModelMemory::ModelMemory(Context& context, const Model& model)
-    : memory_(context.memory()), copies_(context.structures()) {
+    : memory_(context.memory()),
+      copies_(context.structures()),
+      by_name_(model.parameters.size(), context.structures()) {
+    std::iota(by_name_.begin(), by_name_.end(), std::size_t{0});
+    std::sort(by_name_.begin(), by_name_.end(), [&](std::size_t a, std::size_t b) {
+        return model.parameters[a].name < model.parameters[b].name;
+    });
     if (memory_.is_host()) return;
     std::uint64_t needed = 0;
     for (const NamedTensor& parameter : model.parameters) needed += parameter.bytes();
@@ -14,13 +23,6 @@ ModelMemory::ModelMemory(Context& context, const Model& model)
              static_cast<unsigned long long>(needed), static_cast<unsigned long long>(memory_.available()));
     copies_.reserve(model.parameters.size());
     for (const NamedTensor& parameter : model.parameters) copies_.emplace_back(memory_, parameter.bytes());
-}
-
-void* ModelMemory::address_of(const Model& model, const char* name) const {
-    for (std::size_t i = 0; i < model.parameters.size(); ++i)
-        if (model.parameters[i].name == name)
-            return copies_.empty() ? const_cast<void*>(model.parameters[i].data) : copies_[i].data();
-    fail(VOLTA_INTERNAL, "the model has no parameter %s", name);
 }
 
 void ModelMemory::lend_to(ProgramMemory& memory, const Model& model) {
@@ -32,10 +34,16 @@ void ModelMemory::lend_to(ProgramMemory& memory, const Model& model) {
         version_ = model.version();
         is_filled_ = true;
     }
+    const auto& all = model.parameters;
+    const auto before = [&](std::size_t i, const std::pmr::string& name) { return all[i].name < name; };
     const auto& regions = program.plan().regions;
-    for (std::size_t i = 0; i < regions.size(); ++i)
-        if (regions[i].kind == RegionKind::parameter)
-            memory.lend(i, address_of(model, regions[i].name.c_str()));
+    for (std::size_t i = 0; i < regions.size(); ++i) {
+        if (regions[i].kind != RegionKind::parameter) continue;
+        const auto place = std::lower_bound(by_name_.begin(), by_name_.end(), regions[i].name, before);
+        if (place == by_name_.end() || all[*place].name != regions[i].name)
+            fail(VOLTA_INTERNAL, "the model has no parameter %s", regions[i].name.c_str());
+        memory.lend(i, copies_.empty() ? const_cast<void*>(all[*place].data) : copies_[*place].data());
+    }
 }
 
 void ModelMemory::add_to(volta_bill& bill) const {

@@ -18,10 +18,10 @@ class ModelMemory final {
     void add_to(volta_bill& bill) const;
 
   private:
-    void* address_of(const Model& model, const char* name) const;
     Memory& memory_;
-    std::pmr::vector<Block> copies_;  // one per parameter of the model; none on the host's memory
-    std::uint64_t version_ = 0;       // of the model, in the copies
+    std::pmr::vector<Block> copies_;         // one per parameter of the model; none on the host's memory
+    std::pmr::vector<std::size_t> by_name_;  // the model's parameters, ascending
+    std::uint64_t version_ = 0;              // of the model, in the copies
     bool is_filled_ = false;
 };
 

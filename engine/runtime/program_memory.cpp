@@ -198,9 +198,17 @@ void ProgramMemory::allocate() {
 }
 
 int ProgramMemory::find(RegionKind kind, const char* name) const {
-    const auto& regions = program_->plan().regions;
-    for (std::size_t i = 0; i < regions.size(); ++i)
-        if (regions[i].kind == kind && regions[i].name == name) return static_cast<int>(i);
+    const Plan& plan = program_->plan();
+    const auto is_it = [&](std::size_t i) {
+        return plan.regions[i].kind == kind && plan.regions[i].name == name;
+    };
+    const ValueId source = plan.graph.find_source(name);  // most of them, and there it is
+    if (source >= 0 && plan.places[static_cast<std::size_t>(source)].region >= 0) {
+        const std::int32_t region = plan.places[static_cast<std::size_t>(source)].region;
+        if (is_it(static_cast<std::size_t>(region))) return region;
+    }
+    for (std::size_t i = 0; i < plan.regions.size(); ++i)
+        if (is_it(i)) return static_cast<int>(i);
     return -1;
 }
 

@@ -41,18 +41,19 @@ void copy_description(const Model& from, Model& to, std::pmr::memory_resource* h
     to.arithmetic = from.arithmetic;
 }
 
-bool is_updated(const Graph& graph, const std::pmr::string& parameter) {
-    return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
-        return op_row(node.op).lowering == Lowering::update && node.op != Op::assign &&
-               graph.producer(node.inputs[0]).name == parameter;
-    });
-}
-
-bool has_gradient(const Plan& plan, const std::pmr::string& parameter) {
-    return std::any_of(plan.regions.begin(), plan.regions.end(), [&](const Region& region) {
-        return region.kind == RegionKind::gradient &&
-               region.name.compare(std::strlen(kGradient), region.name.npos, parameter) == 0;
-    });
+// Of each value of the plan's graph: whether it is a parameter that has a gradient or an update.
+std::pmr::vector<bool> trained_values(const Plan& plan) {
+    const Graph& graph = plan.graph;
+    std::pmr::vector<bool> trained(graph.values.size(), false, graph.heap());
+    for (const Node& node : graph.nodes)
+        if (op_row(node.op).lowering == Lowering::update && node.op != Op::assign)
+            trained[static_cast<std::size_t>(node.inputs[0])] = true;
+    for (const Region& region : plan.regions) {
+        if (region.kind != RegionKind::gradient) continue;
+        const ValueId parameter = graph.find_source(region.name.c_str() + std::strlen(kGradient));
+        if (parameter >= 0) trained[static_cast<std::size_t>(parameter)] = true;
+    }
+    return trained;
 }
 
 Shape times(const Shape& shape, std::uint32_t micro_batches) {
@@ -100,14 +101,14 @@ Trainer::Trainer(const ContextRef& context, const ModelRef& model, TrainerOption
         input_regions_.push_back(region(RegionKind::input, model->graph.producer(input).name.c_str()));
     if (options_.packed) input_regions_.push_back(region(RegionKind::input, kStartsInput));
     targets_region_ = region(RegionKind::input, "targets");
-    for (std::size_t i = 0; i < model->parameters.size(); ++i) {
-        const NamedTensor& parameter = model->parameters[i];
+    const Plan& plan = memory_.program().plan();
+    const std::pmr::vector<bool> trained = trained_values(plan);
+    for (const NamedTensor& parameter : model->parameters) {
         const int own = region(RegionKind::parameter, parameter.name.c_str());
         parameter_regions_.push_back(own);
         if (!is_in_place(parameter, memory_.program()))
             memory_.store(static_cast<std::size_t>(own), parameter.data);
-        if (has_gradient(memory_.program().plan(), parameter.name) ||
-            is_updated(memory_.program().plan().graph, parameter.name))
+        if (trained[static_cast<std::size_t>(plan.regions[static_cast<std::size_t>(own)].source)])
             trained_.emplace_back(parameter.name);
     }
 }
@@ -635,11 +636,18 @@ void Trainer::restore(const TrainingState& state) {
     if (resumed.hash != Hash128{}) resumed_ = resumed;
     ProgramMemory& update = update_memory();
     const Plan& plan = update.program().plan();
+    std::pmr::vector<const NamedTensor*> by_name(context_->structures());
+    by_name.reserve(state.tensors.size());
+    for (const NamedTensor& tensor : state.tensors) by_name.push_back(&tensor);
+    std::sort(by_name.begin(), by_name.end(),
+              [](const NamedTensor* a, const NamedTensor* b) { return a->name < b->name; });
     for (std::size_t i = 0; i < plan.regions.size(); ++i) {
+        const std::pmr::string& name = plan.regions[i].name;
         if (plan.regions[i].kind != RegionKind::state) continue;
-        const NamedTensor* found = nullptr;
-        for (const NamedTensor& tensor : state.tensors)
-            if (tensor.name == plan.regions[i].name) found = &tensor;
+        const auto place = std::lower_bound(
+            by_name.begin(), by_name.end(), name,
+            [](const NamedTensor* one, const std::pmr::string& wanted) { return one->name < wanted; });
+        const NamedTensor* const found = place != by_name.end() && (*place)->name == name ? *place : nullptr;
         if (found == nullptr || found->dtype != DType::f32 || found->bytes() != plan.regions[i].bytes)
             fail(VOLTA_CORRUPT_MODEL, "the checkpoint has no optimizer state %s of %llu bytes",
                  plan.regions[i].name.c_str(), static_cast<unsigned long long>(plan.regions[i].bytes));

@@ -99,7 +99,8 @@ class TrainingGraphBuilder {
           backward_(copy_forward(with_batch_statistics(model, frozen_values(model, spec.frozen, heap), heap),
                                  heap)),
           graph_(backward_.graph),
-          stacks_(heap) {
+          stacks_(heap),
+          is_used_(heap) {
         for (auto place = spec.frozen.rbegin(); place != spec.frozen.rend(); ++place)
             backward_.gradients.erase(backward_.gradients.begin() + *place);
         const int index = spec.output_index;
@@ -240,17 +241,19 @@ class TrainingGraphBuilder {
         for (const Trained& one : trained) name_output(kGradient, one.parameter, one.gradient);
     }
 
-    int uses(ValueId value) const {
-        int count = 0;
-        for (const Node& node : graph_.nodes)
-            for (ValueId input : node.inputs) count += input == value;
-        return count;
+    // By the nodes that there are now: each is counted once, when it is first asked for.
+    bool is_used(ValueId value) {
+        is_used_.resize(graph_.values.size(), false);
+        for (; counted_ < graph_.nodes.size(); ++counted_)
+            for (const ValueId input : graph_.nodes[counted_].inputs)
+                is_used_[static_cast<std::size_t>(input)] = true;
+        return is_used_[static_cast<std::size_t>(value)];
     }
 
     // The node continues its own chain over micro-batches: products over the token axis and column sums.
-    bool continues(ValueId contribution) const {
+    bool continues(ValueId contribution) {
         const Node& node = graph_.producer(contribution);
-        if (uses(contribution) != 0) return false;
+        if (is_used(contribution)) return false;
         switch (node.op) {
             case Op::matmul:
                 return node.flag(Attr::transpose_a) && node.body.ops.empty();
@@ -327,6 +330,8 @@ class TrainingGraphBuilder {
     Graph& graph_;
     ValueId prediction_ = -1, count_ = -1;
     std::pmr::vector<std::pair<ValueId, ValueId>> stacks_;
+    std::pmr::vector<bool> is_used_;  // by the first nodes, `counted_` of them
+    std::size_t counted_ = 0;
 };
 
 }  // namespace

@@ -69,11 +69,8 @@ void Trace::cut(std::size_t call_count) {
     const bool empty = calls.empty();
     const std::size_t node_count = empty ? 0 : calls.back().nodes_after;
     const std::size_t value_count = empty ? 0 : calls.back().values_after;
-    truncate(graph.nodes, node_count);
-    truncate(graph.values, value_count);
+    graph.cut(node_count);
     truncate(sources, empty ? 0 : calls.back().sources_after);
-    while (!graph.sources.empty() && static_cast<std::size_t>(graph.sources.back().node) >= node_count)
-        graph.sources.pop_back();
     while (!detached.empty() && static_cast<std::size_t>(detached.back()) >= value_count) detached.pop_back();
 }
 

@@ -1,5 +1,7 @@
 // Building, copying and specializing graphs.
 #include <new>
+#include <string>
+#include <vector>
 
 #include "tests/graph/graphs.h"
 
@@ -50,6 +52,69 @@ void test_streams_follow_the_parameters(void**) {
     assert_int_equal(graph.source(graph.value(graph.find_source("table")).producer).stream, 0);
     assert_int_equal(graph.source(graph.value(graph.find_source("bias")).producer).stream, 2);
     assert_int_equal(graph.find_source("nothing"), -1);
+}
+
+// Names in any order, more than a look at each would find in time: found, refused when taken, free again.
+void test_many_names(void**) {
+    constexpr int kCount = 3001;  // a prime: the names come in an order of their own
+    const auto name_of = [](int i) { return "layer." + std::to_string(i * 1009 % kCount) + ".weight"; };
+    Graph graph(heap());
+    std::vector<ValueId> values;
+    for (int i = 0; i < kCount; ++i) {
+        values.push_back(graph.parameter(name_of(i).c_str(), {}, {}));
+        graph.output(name_of(i).c_str(), values.back());
+    }
+    verify(graph);
+    const auto is_refused = [&](const char* expected, const auto& call) {
+        try {
+            call();
+        } catch (const Error& error) {
+            return std::string(error.what()).find(expected) != std::string::npos;
+        }
+        return false;
+    };
+    Graph copy(graph, heap());
+    for (Graph* const one : {&graph, &copy}) {
+        int found = 0, refused = 0;
+        for (int i = 0; i < kCount; ++i) {
+            const std::string name = name_of(i), more = name + "s", less = name.substr(0, name.size() - 1);
+            found += one->find_source(name.c_str()) == values[static_cast<size_t>(i)] &&
+                     one->find_source(more.c_str()) < 0 && one->find_source(less.c_str()) < 0;
+            refused += is_refused("already a source", [&] { one->parameter(name.c_str(), {}, {}); }) &&
+                       is_refused("already an output", [&] { one->output(name.c_str(), 0); });
+        }
+        assert_int_equal(found, kCount);
+        assert_int_equal(refused, kCount);
+        one->outputs.clear();
+        one->output(name_of(7).c_str(), 0);
+        const bool is_taken = is_refused("already an output", [&] { one->output(name_of(7).c_str(), 1); });
+        assert_true(is_taken);
+        one->output(name_of(8).c_str(), 0);
+        assert_int_equal(one->outputs.size(), 2);
+        verify(*one);
+    }
+}
+
+void test_what_is_cut_off_is_free_again(void**) {
+    Graph graph(heap());
+    const ValueId x = graph.input("x", DType::f32, {4});
+    const ValueId half = graph.apply(Op::neg, {x});
+    const std::pmr::string before = print(graph, heap());
+    const std::size_t nodes = graph.nodes.size();
+    for (const char* const name : {"w", "b", "a"})
+        graph.apply(Op::add, {half, graph.parameter(name, {4}, {})});
+    graph.cut(graph.nodes.size());
+    assert_true(graph.find_source("a") >= 0);
+    graph.cut(nodes);
+    assert_string_equal(print(graph, heap()).c_str(), before.c_str());
+    for (const char* const name : {"a", "b", "w"}) assert_int_equal(graph.find_source(name), -1);
+    const ValueId again = graph.parameter("b", {4}, {});
+    assert_int_equal(graph.find_source("b"), again);
+    assert_int_equal(graph.find_source("x"), x);
+    verify(graph);
+    graph.cut(0);
+    assert_true(graph.nodes.empty() && graph.values.empty() && graph.sources.empty());
+    assert_int_equal(graph.input("x", DType::f32, {4}), 0);
 }
 
 void test_copies_are_equal_and_independent(void**) {
@@ -244,6 +309,8 @@ int main() {
         cmocka_unit_test(test_attributes_are_complete_and_in_order),
         cmocka_unit_test(test_equal_constants_are_kept_once),
         cmocka_unit_test(test_streams_follow_the_parameters),
+        cmocka_unit_test(test_many_names),
+        cmocka_unit_test(test_what_is_cut_off_is_free_again),
         cmocka_unit_test(test_copies_are_equal_and_independent),
         cmocka_unit_test(test_a_copied_node_needs_its_inputs),
         cmocka_unit_test(test_specializing_infers_every_shape_anew),

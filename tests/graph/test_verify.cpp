@@ -72,6 +72,8 @@ const Defect kDefects[] = {
          g.values.pop_back();
      }},
     // Phases.
+    {"graph: node 4 (matmul): there is no such phase",
+     [](Graph& g) { g.nodes[4].phase = static_cast<Phase>(3); }},
     {"graph: node 6 (square_sum): it reads a value that does not outlive its micro-batch",
      [](Graph& g) { g.nodes[6].inputs[0] = 4; }},
     {"graph: node 5 (matmul): it accumulates outside of phase each",
