@@ -453,6 +453,35 @@ void test_an_order_for_memory(void**) {
     }
 }
 
+// Wide results of which each has two readers: the second one frees it, but only after the first. What the
+// first makes is kept to the end, so that all the first ones first would need more.
+void test_an_order_knows_the_last_reader(void**) {
+    constexpr int kBranches = 8;
+    constexpr std::int64_t kWide = 4096, kWider = 5120, kKept = 2048;
+    Graph graph(test_heap());
+    const ValueId x = graph.input("x", DType::f32, {64, 1});
+    const auto product = [&](ValueId from, std::int64_t columns) {
+        const std::string name = "w" + std::to_string(graph.sources.size());
+        const ValueId weight = graph.parameter(name.c_str(), {graph.shape(from).last(), columns}, {});
+        return graph.apply(Op::matmul, {from, weight});
+    };
+    std::vector<ValueId> wide, kept;
+    for (int i = 0; i < kBranches; ++i) wide.push_back(product(x, kWide));
+    for (const ValueId value : wide) kept.push_back(product(product(value, kWider), kKept));
+    for (const ValueId value : wide) {
+        const ValueId row = graph.apply(Op::sum, {product(value, kWider)}, {list(Attr::axes, {1})});
+        graph.output(("row" + std::to_string(row)).c_str(), row);
+    }
+    ValueId sum = kept.back();
+    for (int i = kBranches - 2; i >= 0; --i) sum = graph.apply(Op::add, {sum, kept[static_cast<size_t>(i)]});
+    graph.output("y", graph.apply(Op::sum, {sum}, {list(Attr::axes, {1})}));
+    PlanOptions options;
+    options.order = StepOrder::memory;
+    const std::uint64_t needed = make_plan(std::move(graph), options, test_heap())->bill.activations;
+    const std::uint64_t row_bytes = 64 * sizeof(float);
+    assert_int_equal(needed, row_bytes * (kBranches * kWide + kWider + kKept));
+}
+
 // Two updates that read each other's parameter, in a graph that the verifier has not seen.
 void test_what_has_no_order_is_named(void**) {
     Graph graph(test_heap());
@@ -568,6 +597,7 @@ int main() {
         cmocka_unit_test(test_readers_of_aliases_come_before_updates),
         cmocka_unit_test(test_squares_follow_their_gradient),
         cmocka_unit_test(test_an_order_for_memory),
+        cmocka_unit_test(test_an_order_knows_the_last_reader),
         cmocka_unit_test(test_what_has_no_order_is_named),
         cmocka_unit_test(test_what_is_beyond_64_bits_is_refused),
         cmocka_unit_test(test_half_steps_are_refused),
