@@ -52,11 +52,12 @@ constexpr const char kEnd[] =
         "rstrip": false, "normalized": true})";
 
 void test_gpt2_as_json_gives_the_same_ids(void**) {
+    // Before there is anything that a jump out of the test would leave behind.
+    if (read_bytes(data_folder() + "/gpt2-bpe/encoder.json").empty()) skip();
     TestHeap heap;
     const std::string folder = data_folder() + "/gpt2-bpe";
     const std::string vocab = read_bytes(folder + "/encoder.json");
     std::string lines = read_bytes(folder + "/vocab.bpe");
-    if (vocab.empty()) skip();
     const Tokenizer expected = open_tokenizer(folder.c_str(), TokenizerFormat::gpt2, heap.structures());
     lines.erase(0, lines.find('\n') + 1);
     for (const bool pairs : {false, true}) {
